@@ -1,0 +1,37 @@
+// types.h -- fixed-width integers and the host/device annotation.
+//
+// The core includes no standard header, so that the same text compiles with g++, clang,
+// nvcc and NVRTC (which has no host headers at all).
+#pragma once
+
+#if defined(__CUDACC__)
+#define SCANLINE_HD __host__ __device__
+#else
+#define SCANLINE_HD
+#endif
+
+#if defined(__CUDA_ARCH__)
+#define SCANLINE_INLINE __forceinline__
+#define SCANLINE_NOINLINE __noinline__
+#elif defined(__GNUC__)
+#define SCANLINE_INLINE inline __attribute__((always_inline))
+#define SCANLINE_NOINLINE __attribute__((noinline))
+#else
+#define SCANLINE_INLINE inline
+#define SCANLINE_NOINLINE
+#endif
+
+namespace scanline {
+
+using u8 = unsigned char;
+using u16 = unsigned short;
+using u32 = unsigned int;
+using u64 = unsigned long long;
+using i8 = signed char;
+using i16 = short;
+using i32 = int;
+using i64 = long long;
+
+static_assert(sizeof(u16) == 2 && sizeof(u32) == 4 && sizeof(u64) == 8, "integer widths");
+
+}  // namespace scanline
