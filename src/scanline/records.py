@@ -226,6 +226,12 @@ class Batch:
     """Global count when the batch was drawn: the argument of every schedule."""
     update: int
     """Number of this update, the key of its random draws."""
+    random: torch.Generator | None = None
+    """Keyed by the update: the only chance in a loss."""
+    next_observations: Tensor | None = None
+    """[N, S, *frame] n steps later, for losses that bootstrap from a pair."""
+    slot: Slot | None = None
+    """The same steps as whole sequences [T, B], for losses that need time."""
     weights: Tensor | None = None
     """[N] importance weights of a prioritised draw."""
     indices: Tensor | None = None

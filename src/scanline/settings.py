@@ -39,7 +39,8 @@ class Leaf:
 
 def leaves(tree: Any) -> Iterator[Leaf]:
     """Every setting of a dataclass and of the dataclasses inside it, in order."""
-    hints, sentences = get_type_hints(type(tree)), field_sentences(type(tree))
+    cls: type[object] = type(tree)
+    hints, sentences = get_type_hints(cls), field_sentences(cls)
     for field in dataclasses.fields(tree):
         value = getattr(tree, field.name)
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -50,7 +51,7 @@ def leaves(tree: Any) -> Iterator[Leaf]:
 
 
 @functools.cache
-def field_sentences(cls: type) -> Mapping[str, str]:
+def field_sentences(cls: type[object]) -> Mapping[str, str]:
     """The string literal under each field of a dataclass, those of its bases included."""
     sentences: dict[str, str] = {}
     for owner in reversed(cls.__mro__):
