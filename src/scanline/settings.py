@@ -13,7 +13,6 @@ from __future__ import annotations
 import ast
 import dataclasses
 import difflib
-import functools
 import inspect
 import textwrap
 from collections.abc import Iterator, Mapping
@@ -39,8 +38,7 @@ class Leaf:
 
 def leaves(tree: Any) -> Iterator[Leaf]:
     """Every setting of a dataclass and of the dataclasses inside it, in order."""
-    cls: type[object] = type(tree)
-    hints, sentences = get_type_hints(cls), field_sentences(cls)
+    hints, sentences = get_type_hints(type(tree)), field_sentences(type(tree))
     for field in dataclasses.fields(tree):
         value = getattr(tree, field.name)
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -50,8 +48,7 @@ def leaves(tree: Any) -> Iterator[Leaf]:
             yield Leaf((field.name,), hints[field.name], value, sentences.get(field.name, ""))
 
 
-@functools.cache
-def field_sentences(cls: type[object]) -> Mapping[str, str]:
+def field_sentences(cls: type) -> Mapping[str, str]:
     """The string literal under each field of a dataclass, those of its bases included."""
     sentences: dict[str, str] = {}
     for owner in reversed(cls.__mro__):
