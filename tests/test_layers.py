@@ -1,4 +1,4 @@
-"""The tree shows the architecture: a module imports only lower levels, a header only folders above."""
+"""The tree shows the architecture: modules import lower levels, headers folders above them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "scanline"
 NATIVE = ROOT / "native"
 
-# Modules of one level do not import each other. Level 0 has two rows: leaves, and what is made of them.
+# Modules of one level do not import each other; the first two rows are level 0 of the design.
 LEVELS = [
     {"stacks", "streams", "draws", "schedules", "protocols", "games", "processes", "returns"},
     {"records", "settings"},
