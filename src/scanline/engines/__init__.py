@@ -18,7 +18,15 @@ import gymnasium
 
 from .. import games
 from . import catch
-from .interface import Autoreset, Engine, EngineError, EngineSettings, Game, ResetKind
+from .interface import (
+    Autoreset,
+    Engine,
+    EngineError,
+    EngineSettings,
+    Game,
+    ProtocolRefusedError,
+    ResetKind,
+)
 
 __all__ = [
     "KINDS",
@@ -28,6 +36,7 @@ __all__ = [
     "EngineKind",
     "EngineSettings",
     "Game",
+    "ProtocolRefusedError",
     "ResetKind",
     "build",
     "default_name",
