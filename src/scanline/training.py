@@ -9,21 +9,19 @@ resuming, evaluating and loading begin by reading it back.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
-from . import acting, engines, evaluation, networks, parameters, protocols, recipes, settings
+from . import acting, engines, networks, parameters, protocols, recipes, settings
 from .engines import Engine, EngineSettings
 from .evaluation import Scores
 from .recipes import Recipe
-from .records import Array, Saved, Slot
-from .runners import checkpoint, folder, on_policy
+from .records import Saved, Slot
+from .runners import folder, on_policy
 from .runners.clock import Spans
 from .runners.progress import Progress
 from .runners.session import Session, SessionSettings
@@ -32,6 +30,8 @@ from .samplers import LockstepSampler
 from .stores import RolloutStore
 
 Say = Callable[[str], None]
+EVALUATION_SEED = 1_000_003
+"""Games of an evaluation are not those of training, whatever its seed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,36 +193,180 @@ def train(
 ) -> Run:
     """Trains until a limit is reached; settings of any part are given by name."""
     plan = make_plan(recipe, game, **changes)
+    return carry_out(plan, out=out, resume=resume, say=say)
+
+
+def carry_out(plan: Plan, *, out: str | Path | None, resume: bool, say: Say = print) -> Run:
+    """Trains by a plan."""
     spans = Spans()
     parts = assemble(plan, spans.mark, say)
     try:
-        return _train(parts, spans, _folder(parts, out, resume), resume)
+        session = open_session(parts, out, resume=resume, spans=spans)
+        with session.running(parts.saved, resume=resume):
+            if session.progress.agent_steps == 0:
+                parts.loop.sampler.reset(plan.recipe.sampling.decorrelation_agent_steps)
+            on_policy.run(parts.loop, session)
+        return _finished(parts, session)
     finally:
         parts.engine.close()
+
+
+def open_session(
+    parts: Parts, out: str | Path | None, *, resume: bool = False, spans: Spans | None = None
+) -> Session:
+    """The run's folder and all that surrounds its loop."""
+    plan, protocol = parts.plan, parts.engine.settings.protocol
+    limits = Limits(
+        agent_steps=plan.recipe.agent_steps,
+        seconds=plan.run.seconds,
+        target_score=plan.run.target_score,
+    )
+    settings_of_session = plan.run.session
+    progress = Progress(
+        settings_of_session.progress, frame_skip=protocol.frame_skip, spans=spans or Spans()
+    )
+    run_folder = _folder(parts, out, resume)
+    title = f"{plan.recipe.name} on {plan.game}"
+    return Session(run_folder, progress, limits, settings_of_session, title)
 
 
 def _folder(parts: Parts, out: str | Path | None, resume: bool) -> folder.RunFolder:
     plan = parts.plan
     path = Path(out or folder.default_folder(plan.game, plan.recipe.name, plan.run.seed))
     record = settings.to_dict(plan) | {"protocol": parts.engine.settings.protocol.to_dict()}
-    versions = folder.versions(plan.engine, "")
     begin = folder.RunFolder.resume if resume else folder.RunFolder.create
-    return begin(path, record, versions)
+    return begin(path, record, folder.versions(plan.engine, ""))
 
 
-def _train(parts: Parts, spans: Spans, run_folder: folder.RunFolder, resume: bool) -> Run:
-    plan = parts.plan
-    limits = Limits(
-        agent_steps=plan.recipe.agent_steps,
-        seconds=plan.run.seconds,
-        target_score=plan.run.target_score,
+def _finished(parts: Parts, session: Session) -> Run:
+    """What the run came to; a reached target score is confirmed by evaluation games."""
+    assert session.stop is not None
+    confirmation = None
+    if session.stop.kind == "target_score":
+        policy = policy_of(parts.plan, parts.loop.parameters)
+        confirmation = score(parts.plan, policy, games=parts.plan.run.evaluation_games)
+    progress = session.progress
+    return Run(
+        folder=session.folder.path,
+        agent_steps=progress.agent_steps,
+        training_seconds=session.spans.training_seconds(),
+        score=progress.scores.mean,
+        stop=session.stop,
+        confirmation=confirmation,
     )
-    progress = Progress(
-        plan.run.session.progress, frame_skip=parts.engine.settings.protocol.frame_skip, spans=spans
+
+
+def policy_of(
+    plan: Plan, learner: parameters.LocalParameters, greedy: bool = False
+) -> acting.NetworkPolicy:
+    """A policy that acts with a learner's present weights."""
+    source = lambda: (learner.views, learner.version)  # noqa: E731
+    return acting.NetworkPolicy(plan.recipe.algorithm, source, greedy)
+
+
+def evaluation_protocol(protocol: protocols.Protocol) -> protocols.Protocol:
+    """The rules of a score: whole games, up to 30 no-ops, everything else as in training."""
+    if protocol.colour == "as-is":
+        return protocol
+    life_loss = "ignore" if protocol.life_loss == "full-reset" else protocol.life_loss
+    return dataclasses.replace(protocol, noop_max=30, life_loss=life_loss)
+
+
+def evaluation_engine(plan: Plan, *, games: int, seed: int) -> Engine:
+    """Environments of their own, in as many slots as there are games, at most 16."""
+    own = protocols.get(plan.recipe.protocol)
+    changes = {"num_envs": min(games, 16), "num_groups": 1, "seed": seed, "reset": "ale"}
+    return engines.build(
+        plan.engine, engine_settings(plan, **changes, protocol=evaluation_protocol(own))
     )
-    session = Session(run_folder, progress, spans, limits, plan.run.session)
-    with session.running(parts.saved, resume=resume):
-        if progress.agent_steps == 0:
-            parts.loop.sampler.reset(plan.recipe.sampling.decorrelation_agent_steps)
-        on_policy.run(parts.loop, session)
-    return _finished(parts, session)
+
+
+def score(plan: Plan, policy: Policy, *, games: int, seed: int = EVALUATION_SEED) -> Scores:
+    """Plays games with frozen weights."""
+    engine = evaluation_engine(plan, games=games, seed=seed)
+    try:
+        return evaluation.play_games(engine, policy, games, seed)
+    finally:
+        engine.close()
+
+
+def read_plan(run: Path, recipe: Recipe | None = None) -> Plan:
+    """The plan of a run, from its folder; a recipe made in Python must be handed in again."""
+    record = folder.read_record(run)["settings"]
+    source = record["recipe"]["source"]
+    if recipe is None and not source:
+        raise ValueError(
+            f"{run} was trained with a recipe made in Python; hand it in: recipe=Recipe(...)."
+        )
+    plan = Plan(game=record["game"], recipe=recipe or recipes.find(source))
+    return settings.restore(plan, record)
+
+
+class LoadedPolicy:
+    """Weights of a run, ready to act."""
+
+    def __init__(self, plan: Plan, checkpoint_state: Mapping[str, Any], greedy: bool) -> None:
+        engine = evaluation_engine(plan, games=1, seed=EVALUATION_SEED)
+        self.plan, self.spaces = plan, engine.spaces
+        engine.close()
+        algorithm = plan.recipe.algorithm
+        network = networks.build(plan.recipe.network, self.spaces, algorithm.head, seed=0)
+        learner = parameters.LocalParameters(
+            network, plan.recipe.optimiser, algorithm_state=algorithm.init(self.spaces)
+        )
+        learner.load(checkpoint_state["parameters"])
+        self.agent_steps: int = checkpoint_state["progress"]["agent_steps"]
+        self.policy = policy_of(plan, learner, greedy)
+        self._calls = 0
+
+    def act(self, observations: Array) -> Array:
+        """Actions [N] for observations [N, S, ...], or one action for one observation [S, ...]."""
+        alone = observations.ndim == len(self.spaces.observation_shape)
+        batch = torch.as_tensor(np.asarray(observations)[None] if alone else observations)
+        numbers = streams.uniforms(EVALUATION_SEED, "policy", np.arange(len(batch)), self._calls)
+        self._calls += 1
+        actions = self.policy(batch, torch.from_numpy(numbers[:, :2].copy()), self.agent_steps)[0]
+        return np.asarray(actions[0] if alone else actions)
+
+
+def load_policy(
+    run: str | Path, *, greedy: bool = False, recipe: Recipe | None = None
+) -> LoadedPolicy:
+    """The newest weights of a run as a policy: `policy.act(observations)`."""
+    plan = read_plan(Path(run), recipe)
+    found = checkpoint.load_latest(Path(run) / "checkpoints")
+    return LoadedPolicy(plan, found.state, greedy)
+
+
+def evaluate(
+    run: str | Path,
+    episodes: int = 30,
+    *,
+    greedy: bool = False,
+    seed: int = EVALUATION_SEED,
+    recipe: Recipe | None = None,
+) -> Scores:
+    """Plays whole games with the newest weights of a run, started first counted first."""
+    loaded = load_policy(run, greedy=greedy, recipe=recipe)
+    return score(loaded.plan, loaded.policy, games=episodes, seed=seed)
+
+
+def film(
+    run: str | Path,
+    *,
+    out: str | Path | None = None,
+    greedy: bool = False,
+    seed: int = 0,
+    most_agent_steps: int = 4_000,
+) -> evaluation.Film:
+    """Films one game played with the newest weights of a run."""
+    loaded = load_policy(run, greedy=greedy)
+    engine = evaluation_engine(loaded.plan, games=1, seed=seed)
+    name = f"{loaded.plan.game.replace('/', '-')}-{loaded.agent_steps}"
+    target = Path(out or run) / name
+    try:
+        return evaluation.make_film(
+            engine, loaded.policy, seed=seed, most_agent_steps=most_agent_steps, out=target
+        )
+    finally:
+        engine.close()

@@ -123,4 +123,6 @@ def _times_peer(row: Row, rows: Sequence[Row]) -> float | None:
 
 
 def show(rows: Sequence[Row]) -> None:
-    print_table(rows, COLUMNS, "Training, agent steps per second (times peer: we are so many times faster)")
+    print_table(
+        rows, COLUMNS, "Training, agent steps per second (times peer: we are so many times faster)"
+    )

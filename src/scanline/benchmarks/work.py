@@ -42,7 +42,12 @@ class Work:
 
 def measure(work: Work, limit_seconds: float = 600.0) -> Figures:
     """Figures of the work, from a fresh process."""
-    command = [sys.executable, "-m", "scanline.benchmarks.work", json.dumps(dataclasses.asdict(work))]
+    command = [
+        sys.executable,
+        "-m",
+        "scanline.benchmarks.work",
+        json.dumps(dataclasses.asdict(work)),
+    ]
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=limit_seconds, check=False

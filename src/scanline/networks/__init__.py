@@ -5,7 +5,7 @@ Sees records.py only: no algorithm, optimiser, store or engine.
 A published network is a row in trunks.py; heads.py says what comes out.
 """
 
-from scanline.networks.build import Network, OwnNetwork, build, descriptions
-from scanline.networks.heads import HeadSettings
+from .build import Network, OwnNetwork, build, descriptions
+from .heads import HeadSettings
 
 __all__ = ["HeadSettings", "Network", "OwnNetwork", "build", "descriptions"]

@@ -16,10 +16,10 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
-from scanline.networks.heads import HeadSettings, Streams, build_head
-from scanline.networks.layers import RULES, Layers
-from scanline.networks.trunks import TRUNKS, Trunk, build_trunk, output_size
-from scanline.records import Outputs, Spaces
+from ..records import Outputs, Spaces
+from .heads import HeadSettings, Streams, build_head
+from .layers import RULES, Layers
+from .trunks import TRUNKS, Trunk, build_trunk, output_size
 
 LARGEST_FLAT_INPUT = 16_384
 """Numbers per observation that `mlp` takes: beyond it convolutions are the better start."""

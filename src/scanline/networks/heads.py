@@ -16,8 +16,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from scanline.networks.layers import Layers
-from scanline.records import PolicyValue, QDistribution, QValues
+from ..records import PolicyValue, QDistribution, QValues
+from .layers import Layers
 
 KINDS = ("policy-value", "q", "dueling", "categorical", "dueling-categorical")
 

@@ -20,9 +20,9 @@ from typing import Literal
 
 from torch import Tensor, nn
 
-from scanline.networks.layers import Layers
-from scanline.networks.planes import CENTRED, SIGNED, UNIT, PixelScale, flat_values, image_planes
-from scanline.records import Spaces
+from ..records import Spaces
+from .layers import Layers
+from .planes import CENTRED, SIGNED, UNIT, PixelScale, flat_values, image_planes
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ Sees records.py and schedules.py only: no network's layers, no algorithm, no sto
 local.py holds them in this process; optimisers.py says how a gradient becomes a step.
 """
 
-from scanline.parameters.local import AllReduce, Grouped, LocalParameters
-from scanline.parameters.optimisers import (
+from .local import AllReduce, Grouped, LocalParameters
+from .optimisers import (
     Adam,
     Optimiser,
     OptimiserSettings,

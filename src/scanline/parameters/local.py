@@ -19,13 +19,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
-from scanline.parameters.optimisers import (
+from ..records import State, Views
+from .optimisers import (
     Optimiser,
     OptimiserSettings,
     build_optimiser,
     copies,
 )
-from scanline.records import State, Views
 
 Value = TypeVar("Value")
 AllReduce = Callable[[Sequence[Tensor]], None]

@@ -10,6 +10,7 @@ Adam is PyTorch's fused one: a quarter of the time of its foreach form on a CPU.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
@@ -17,8 +18,8 @@ from typing import Literal, Protocol
 import torch
 from torch import Tensor
 
-from scanline.records import State
-from scanline.schedules import Constant, Linear, Schedule, WarmUp
+from ..records import State
+from ..schedules import Constant, Linear, Schedule, WarmUp
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +44,12 @@ class OptimiserSettings:
     """RMSProp: divide by the deviation from the average gradient, as Mnih 2015 did."""
     amsgrad: bool = False
     """Adam: divide by the largest average square so far."""
+    max_grad_norm: float = 0.0
+    """Largest norm of a whole gradient; a longer one is shortened to it. 0 for no clipping."""
+    scale_with_envs: Literal["none", "linear", "sqrt"] = "none"
+    """How the learning rate grows with num_envs / scale_base_envs."""
+    scale_base_envs: int = 1
+    """Environments for which `learning_rate` is meant, where it grows with their number."""
     anneal: Literal["none", "linear"] = "none"
     """'linear' takes the learning rate to zero over the run's agent steps; 'none' keeps it."""
     warmup_agent_steps: int = 0
@@ -58,6 +65,11 @@ class OptimiserSettings:
             raise ValueError(f"optimiser kind '{self.kind}' is unknown; use 'rmsprop' or 'adam'.")
         if self.anneal not in ("none", "linear"):
             raise ValueError(f"anneal='{self.anneal}' is unknown; use 'none' or 'linear'.")
+        if self.scale_with_envs not in ("none", "linear", "sqrt"):
+            raise ValueError(
+                f"scale_with_envs='{self.scale_with_envs}' is unknown; use 'none', 'linear' or "
+                "'sqrt'."
+            )
 
     def _check_numbers(self) -> None:
         for name in ("learning_rate", "epsilon"):
@@ -68,7 +80,9 @@ class OptimiserSettings:
         for name, weight in (("decay", self.decay), *(("betas", beta) for beta in self.betas)):
             if not 0 <= weight < 1:
                 raise ValueError(f"{name} has {weight}, outside [0, 1); 0.99 is usual.")
-        for name in ("square_starts_at", "warmup_agent_steps"):
+        if self.scale_base_envs < 1:
+            raise ValueError(f"scale_base_envs={self.scale_base_envs} must be at least 1.")
+        for name in ("square_starts_at", "warmup_agent_steps", "max_grad_norm"):
             if not getattr(self, name) >= 0:
                 raise ValueError(f"{name}={getattr(self, name)} is negative; use 0 or more.")
 
@@ -85,11 +99,18 @@ class OptimiserSettings:
                     "leave it at its default or choose the other kind."
                 )
 
-    def schedule(self, total_agent_steps: int) -> Schedule:
+    def scaled_rate(self, num_envs: int) -> float:
+        """The learning rate for so many environments."""
+        ratio = num_envs / self.scale_base_envs
+        factor = {"none": 1.0, "linear": ratio, "sqrt": math.sqrt(ratio)}[self.scale_with_envs]
+        return self.learning_rate * factor
+
+    def schedule(self, total_agent_steps: int, num_envs: int = 1) -> Schedule:
         """The learning rate as a function of agent steps, in a run of `total_agent_steps`."""
-        rate: Schedule = Constant(value=self.learning_rate)
+        start = self.scaled_rate(num_envs)
+        rate: Schedule = Constant(value=start)
         if self.anneal == "linear":
-            rate = Linear(start=self.learning_rate, end=0.0, duration_agent_steps=total_agent_steps)
+            rate = Linear(start=start, end=0.0, duration_agent_steps=total_agent_steps)
         if self.warmup_agent_steps:
             rate = WarmUp(schedule=rate, duration_agent_steps=self.warmup_agent_steps)
         return rate

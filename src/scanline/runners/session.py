@@ -18,9 +18,9 @@ from dataclasses import dataclass, field
 
 from ..records import EpisodeEnd, Saved, Slot
 from .checkpoint import Checkpoints, CheckpointSettings
-from .clock import OTHER, Spans
+from .clock import OTHER
 from .folder import RunFolder
-from .live import Live, LiveSettings
+from .live import LiveSettings, LiveView
 from .progress import Metric, Progress, ProgressSettings
 from .stopping import Limits, SaveSchedule, SaveSettings, Signals, Stop
 from .watchdog import Watchdog, WatchdogSettings
@@ -48,17 +48,17 @@ class Session:
         self,
         folder: RunFolder,
         progress: Progress,
-        spans: Spans,
         limits: Limits,
         settings: SessionSettings,
+        title: str,
     ) -> None:
-        self.folder, self.progress, self.spans = folder, progress, spans
+        self.folder, self.progress, self.spans = folder, progress, progress.spans
         self.stop: Stop | None = None
         self._limits, self._settings = limits, settings
         self._checkpoints = Checkpoints(folder.checkpoints, settings.checkpoints)
         self._signals = Signals()
         self._saves = SaveSchedule(settings.saving)
-        self._live = Live(settings.live, progress, spans, limits)
+        self._live = LiveView(settings.live, progress, limits, title=title)
         self._saved: Mapping[str, Saved] = {}
 
     @contextmanager
@@ -83,6 +83,8 @@ class Session:
                 self._rescue()
                 raise
             self.save()
+            if self.stop is not None:
+                self._live.finish(self.stop, self.folder.path)
 
     def goes_on(self) -> bool:
         """Whether the loop should go on; logs, saves and shows what is due."""
@@ -96,7 +98,7 @@ class Session:
         )
         if self.stop is None and self._saves.due(self.progress.agent_steps):
             self.save()
-        self._live.update()
+        self._live.look()
         return self.stop is None
 
     def collected(self, slot: Slot, ends: Sequence[EpisodeEnd]) -> None:

@@ -126,7 +126,9 @@ def environments(work: Work, num_envs: int) -> VecEnv:
     import ale_py
 
     gymnasium.register_envs(ale_py)
-    own = make_atari_env(f"{game.title}NoFrameskip-v4", n_envs=num_envs, vec_env_cls=SubprocVecEnv, seed=0)
+    own = make_atari_env(
+        f"{game.title}NoFrameskip-v4", n_envs=num_envs, vec_env_cls=SubprocVecEnv, seed=0
+    )
     return VecFrameStack(own, n_stack=4)
 
 
