@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import platform
+import time
 from pathlib import Path
 from typing import Any
 
@@ -47,16 +48,19 @@ def used_memory_bytes() -> int | None:
     return sum(known) * os.sysconf("SC_PAGE_SIZE") if known else None
 
 
+def cpu_seconds() -> float:
+    """Seconds of all cores that this process and its direct children have used."""
+    ticks = sum(_used_ticks(pid) for pid in _children(os.getpid()))
+    return time.process_time() + ticks / os.sysconf("SC_CLK_TCK")
+
+
 def process_start(pid: int) -> str | None:
     """When a process began, comparable on this machine only; None if it does not run."""
-    try:
-        stat = (PROC / str(pid) / "stat").read_text()
-        boot = (PROC / "sys/kernel/random/boot_id").read_text().strip()
-    except OSError:
+    fields = _stat(pid)
+    if not fields or fields[0] in "ZX":  # a zombie or dead
         return None
-    # The name in parentheses may hold spaces; state is field 3 and the start field 22.
-    fields = stat.rpartition(")")[2].split()
-    return None if fields[0] in "ZX" else f"{boot}/{fields[19]}"
+    boot = (PROC / "sys/kernel/random/boot_id").read_text().strip()
+    return f"{boot}/{fields[19]}"
 
 
 def is_running(pid: int, started: str | None) -> bool:
@@ -77,6 +81,19 @@ def _children(pid: int) -> list[int]:
         return [int(p) for p in (PROC / f"{pid}/task/{pid}/children").read_text().split()]
     except OSError:
         return []
+
+
+def _stat(pid: int) -> list[str]:
+    """Fields 3 and on of a process' stat file; the name before them may hold spaces."""
+    try:
+        return (PROC / f"{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return []
+
+
+def _used_ticks(pid: int) -> int:
+    fields = _stat(pid)
+    return int(fields[11]) + int(fields[12]) if fields else 0
 
 
 def _resident_pages(pid: int) -> int | None:

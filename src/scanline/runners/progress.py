@@ -47,7 +47,7 @@ class Progress:
     """Counters, score and log of one run. Load a state first, if there is one; then open."""
 
     def __init__(self, settings: ProgressSettings, *, frame_skip: int, spans: Spans) -> None:
-        self._settings, self._frame_skip, self._spans = settings, frame_skip, spans
+        self._settings, self.frame_skip, self.spans = settings, frame_skip, spans
         self.agent_steps = self.updates = self.episodes = 0
         self.scores = Scores(settings.score_window_episodes)
         self._metrics: dict[str, list[Metric]] = {}
@@ -57,12 +57,12 @@ class Progress:
 
     @property
     def raw_frames(self) -> int:
-        return self.agent_steps * self._frame_skip
+        return self.agent_steps * self.frame_skip
 
     def open(self, folder: Path) -> None:
         """Begins to write; cuts the files back to the rows that this progress knows."""
         self._files = RowFiles(folder, self._num_rows, self._settings.tensorboard)
-        self._rates_from = (self.agent_steps, self.updates, self._spans.seconds())
+        self._rates_from = (self.agent_steps, self.updates, self.spans.seconds())
 
     def close(self) -> None:
         """Closes the log files; may be called twice."""
@@ -147,7 +147,7 @@ class Progress:
 
     def _rates(self) -> dict[str, float | int | None]:
         """Rates since the last row, over training time; evaluation has a time of its own."""
-        now = (self.agent_steps, self.updates, self._spans.seconds())
+        now = (self.agent_steps, self.updates, self.spans.seconds())
         steps, updates, before = self._rates_from
         split = {part: seconds - before[part] for part, seconds in now[2].items()}
         self._rates_from = now
@@ -155,9 +155,9 @@ class Progress:
         steps_per_second = (now[0] - steps) / training_seconds
         return {
             "agent_steps": self.agent_steps,
-            "training_seconds": self._spans.training_seconds(),
+            "training_seconds": self.spans.training_seconds(),
             "charts/SPS": steps_per_second,
-            "perf/frames_per_second": steps_per_second * self._frame_skip,
+            "perf/frames_per_second": steps_per_second * self.frame_skip,
             "perf/updates_per_second": (now[1] - updates) / training_seconds,
             **{f"perf/time_{part}": seconds for part, seconds in split.items()},
             "perf/memory_bytes": used_memory_bytes(),

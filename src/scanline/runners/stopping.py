@@ -66,6 +66,15 @@ class Limits:
             expected.append(self.seconds - seconds)
         return max(min(expected), 0.0) if expected else None
 
+    def done(self, *, agent_steps: int, seconds: float) -> float | None:
+        """Share of the way to the nearer limit; None without a limit of steps or seconds."""
+        shares = []
+        if self.agent_steps is not None:
+            shares.append(agent_steps / self.agent_steps)
+        if self.seconds is not None:
+            shares.append(seconds / self.seconds)
+        return min(max(shares), 1.0) if shares else None
+
 
 @dataclass(frozen=True, kw_only=True)
 class SaveSettings:
