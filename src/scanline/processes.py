@@ -240,7 +240,7 @@ def granted_cores() -> int:
 def _start(order_fd: int, answer_fd: int, fds: Sequence[int]) -> subprocess.Popen[bytes]:
     program = (
         f"import sys; sys.path[:] = {sys.path!r}; "
-        f"from .processes import run_worker; run_worker({order_fd}, {answer_fd})"
+        f"from scanline.processes import run_worker; run_worker({order_fd}, {answer_fd})"
     )
     return subprocess.Popen(
         [sys.executable, "-c", program],
