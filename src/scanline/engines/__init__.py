@@ -14,7 +14,8 @@ import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-import gymnasium
+# Not `import gymnasium`: the submodule of that name would take its place in this package.
+from gymnasium import registry
 
 from .. import games
 from . import catch
@@ -86,7 +87,7 @@ def default_name(game: Game) -> str:
     try:
         games.find(first)
     except ValueError:
-        if first in gymnasium.registry:
+        if first in registry:
             return "gymnasium"
         raise
     return next(iter(KINDS))
