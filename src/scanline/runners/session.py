@@ -67,6 +67,7 @@ class Session:
         self._saved = {**saved, "progress": self.progress, "spans": self.spans}
         with ExitStack() as stack:
             stack.callback(self.folder.close)
+            self.spans.restart()
             if resume:
                 self._load()
             self._saves.saved(self.progress.agent_steps)
