@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import scanline
 
 CATCH = "scanline/Catch-v0"
 EXAMPLE = Path(__file__).parents[2] / "examples" / "own_recipe.py"
-CHANCE_SCORE = -3.5
+CHANCE_SCORE = -3.0
 """Mean score of random play over five balls, rounded up."""
 
 
 @pytest.mark.parametrize(
     ("recipe", "changes"),
     [
-        ("paac", {"learning_rate": 3e-4}),
-        ("paac-repo", {"learning_rate": 3e-4}),
-        ("a2c", {"learning_rate": 3e-3}),
+        ("paac", {"learning_rate": 0.01}),
+        ("paac-repo", {"learning_rate": 0.01}),
+        ("a2c", {"learning_rate": 2e-3, "square_starts_at": 0.0}),
     ],
 )
 def test_a_recipe_solves_the_toy_game(
@@ -31,8 +32,8 @@ def test_a_recipe_solves_the_toy_game(
         out=tmp_path / "run",
         network="mlp",
         num_envs=16,
-        agent_steps=120_000,
-        target_score=4.0,
+        agent_steps=150_000,
+        target_score=3.5,
         num_workers=0,
         torch_threads=1,
         live=False,
@@ -41,7 +42,7 @@ def test_a_recipe_solves_the_toy_game(
     )
     assert run.stop.kind == "target_score", f"stopped at {run.score} after {run.agent_steps} steps"
     assert run.confirmation is not None
-    assert run.confirmation.mean > 3.0
+    assert run.confirmation.mean > 2.5
 
 
 def test_a_recipe_of_ones_own_in_one_file_learns(tmp_path: Path) -> None:
@@ -58,5 +59,5 @@ def test_a_recipe_of_ones_own_in_one_file_learns(tmp_path: Path) -> None:
     assert run.stop.kind == "target_score", f"stopped at {run.score} after {run.agent_steps} steps"
     assert scanline.evaluate(run.folder, episodes=10).mean > CHANCE_SCORE + 3
     policy = scanline.load_policy(run.folder)
-    observation = scanline.records.np.zeros((1, 10, 10), "uint8")
+    observation = np.zeros((1, 5, 5), "uint8")
     assert policy.act(observation) in (0, 1, 2)

@@ -78,8 +78,8 @@ class Session:
             stack.enter_context(self._live)
             try:
                 yield
-            except KeyboardInterrupt:
-                raise  # a second signal: stop at once
+            except (KeyboardInterrupt, NotFiniteError):
+                raise  # stop at once; or nothing that is worth keeping
             except BaseException:
                 self._rescue()
                 raise
