@@ -15,7 +15,7 @@ from scanline.engines import Engine, EngineError
 
 NUM_ENVS, NUM_STEPS = 4, 220
 GAMES = {"ale": "breakout", "gymnasium": toy_envs.catch_with_lives}
-LIMITS_FRAMES = {"ale": 700, "gymnasium": 30}  # some episodes end by themselves, some by the limit
+LIMITS_FRAMES = {"ale": 700, "gymnasium": 16}  # some episodes end by themselves, some by the limit
 SETUPS: dict[str, tuple[str, dict[str, Any]]] = {
     "ale-1-thread": ("ale", {"num_threads": 1}),
     "ale-2-threads": ("ale", {"num_threads": 2}),

@@ -91,7 +91,7 @@ def test_actions_reach_their_environment_with_the_offset_of_its_space() -> None:
         (toy_envs.rgb_blocks, (4, 4, 3), "uint8"),
         (toy_envs.vector_blocks, (5,), "float32"),
         ("CartPole-v1", (4,), "float32"),
-        ("scanline/Catch-v0", (10, 10), "uint8"),
+        ("scanline/Catch-v0", (5, 5), "uint8"),
     ],
 )
 def test_images_and_vectors(game: Any, shape: tuple[int, ...], dtype: str) -> None:
