@@ -33,7 +33,7 @@ struct Bus {
   SCANLINE_HD SCANLINE_INLINE void write_chip(u16 address, u8 value) {
     if (address & 0x1000) return Cartridge::write(slot(), address, value);
     if (!(address & 0x80)) {
-      if (tia.write(address, value, cycles, after_read)) end_frame();
+      if (tia.write(address, value, cycles, after_read)) stopped = true;
     } else if (!(address & 0x200)) {
       machine.ram[address & 0x7F] = value;
     } else {
@@ -41,21 +41,17 @@ struct Bus {
     }
   }
 
-  SCANLINE_HD SCANLINE_INLINE u8 read(u16 address) {
+  // Out of line: inlined into every opcode they would cost minutes of compilation.
+  SCANLINE_HD SCANLINE_NOINLINE u8 read(u16 address) {
     data = read_chip(address);
     after_read = true;
     return data;
   }
 
-  SCANLINE_HD SCANLINE_INLINE void write(u16 address, u8 value) {
+  SCANLINE_HD SCANLINE_NOINLINE void write(u16 address, u8 value) {
     write_chip(address, value);
     data = value;
     after_read = false;
-  }
-
-  SCANLINE_HD SCANLINE_INLINE void end_frame() {
-    machine.partial = 0;
-    stopped = true;
   }
 
   SCANLINE_HD void jam() {
