@@ -59,15 +59,24 @@ SCANLINE_HD SCANLINE_INLINE u16 read_pointer(Bus& bus, u8 pointer) {
 template <Mode mode, Access access, class Bus>
 SCANLINE_HD SCANLINE_INLINE u16 effective_address(Registers& r, Bus& bus) {
   switch (mode) {
-    case Mode::Immediate: return r.pc++;
-    case Mode::Zero: return bus.read(r.pc++);
-    case Mode::ZeroX: return u8(bus.read(r.pc++) + r.x);
-    case Mode::ZeroY: return u8(bus.read(r.pc++) + r.y);
-    case Mode::Absolute: return fetch_word(r, bus);
-    case Mode::AbsoluteX: return add_index<access>(bus, fetch_word(r, bus), r.x);
-    case Mode::AbsoluteY: return add_index<access>(bus, fetch_word(r, bus), r.y);
-    case Mode::IndirectX: return read_pointer(bus, u8(bus.read(r.pc++) + r.x));
-    case Mode::IndirectY: break;
+    case Mode::Immediate:
+      return r.pc++;
+    case Mode::Zero:
+      return bus.read(r.pc++);
+    case Mode::ZeroX:
+      return u8(bus.read(r.pc++) + r.x);
+    case Mode::ZeroY:
+      return u8(bus.read(r.pc++) + r.y);
+    case Mode::Absolute:
+      return fetch_word(r, bus);
+    case Mode::AbsoluteX:
+      return add_index<access>(bus, fetch_word(r, bus), r.x);
+    case Mode::AbsoluteY:
+      return add_index<access>(bus, fetch_word(r, bus), r.y);
+    case Mode::IndirectX:
+      return read_pointer(bus, u8(bus.read(r.pc++) + r.x));
+    case Mode::IndirectY:
+      break;
   }
   return add_index<access>(bus, read_pointer(bus, bus.read(r.pc++)), r.y);
 }

@@ -71,10 +71,14 @@ struct CartridgeDPC {
     switch (function) {
       case 0:
         return fetcher < 4 ? slot.own.shift_register : read_music(slot.own, slot.cycles);
-      case 1: return display_byte(slot, fetcher);
-      case 2: return display_byte(slot, fetcher) & slot.own.flag[fetcher];
-      case 7: return slot.own.flag[fetcher];
-      default: return 0;
+      case 1:
+        return display_byte(slot, fetcher);
+      case 2:
+        return display_byte(slot, fetcher) & slot.own.flag[fetcher];
+      case 7:
+        return slot.own.flag[fetcher];
+      default:
+        return 0;
     }
   }
 
@@ -100,7 +104,9 @@ struct CartridgeDPC {
         own.top[fetcher] = value;
         own.flag[fetcher] = 0x00;
         break;
-      case 1: own.bottom[fetcher] = value; break;
+      case 1:
+        own.bottom[fetcher] = value;
+        break;
       case 2:
         counter = u16((counter & 0x700) | (in_music_mode(own, fetcher) ? own.top[fetcher] : value));
         break;
@@ -108,8 +114,11 @@ struct CartridgeDPC {
         counter = u16(((value & 7) << 8) | (counter & 0xFF));
         if (fetcher >= 5) own.music_mode[fetcher - 5] = (value >> 4) & 1;
         break;
-      case 6: own.shift_register = 1; break;
-      default: break;
+      case 6:
+        own.shift_register = 1;
+        break;
+      default:
+        break;
     }
   }
 

@@ -10,8 +10,8 @@
 namespace scanline {
 
 constexpr u32 kNumActions = 18;
-constexpr i32 kPaddleMin = 27450;        // resistance at the start of the paddle's travel
-constexpr i32 kPaddleStep = 23000;       // resistance per frame at full strength
+constexpr i32 kPaddleMin = 27450;   // resistance at the start of the paddle's travel
+constexpr i32 kPaddleStep = 23000;  // resistance per frame at full strength
 constexpr u8 kSwitchReset = 0x01, kSwitchSelect = 0x02, kSwitchColour = 0x08;
 constexpr u8 kSwitchLeftA = 0x40, kSwitchRightA = 0x80;
 

@@ -23,19 +23,19 @@ SCANLINE_HD SCANLINE_INLINE u8 read_operand(Registers& r, Bus& bus) {
     bus.cycles += num_cycles;                            \
     operation(r, read_operand<Mode::mode>(r, bus));      \
     break;
-#define SCANLINE_STORE(code, operation, mode, num_cycles)                              \
-  case code: {                                                                         \
-    bus.cycles += num_cycles;                                                          \
-    const u16 address = effective_address<Mode::mode, Access::Write>(r, bus);          \
-    bus.write(address, operation(r, address));                                         \
-    break;                                                                             \
+#define SCANLINE_STORE(code, operation, mode, num_cycles)                     \
+  case code: {                                                                \
+    bus.cycles += num_cycles;                                                 \
+    const u16 address = effective_address<Mode::mode, Access::Write>(r, bus); \
+    bus.write(address, operation(r, address));                                \
+    break;                                                                    \
   }
-#define SCANLINE_MODIFY(code, operation, mode, num_cycles)                             \
-  case code: {                                                                         \
-    bus.cycles += num_cycles;                                                          \
-    const u16 address = effective_address<Mode::mode, Access::Write>(r, bus);          \
-    bus.write(address, operation(r, bus.read(address)));                               \
-    break;                                                                             \
+#define SCANLINE_MODIFY(code, operation, mode, num_cycles)                    \
+  case code: {                                                                \
+    bus.cycles += num_cycles;                                                 \
+    const u16 address = effective_address<Mode::mode, Access::Write>(r, bus); \
+    bus.write(address, operation(r, bus.read(address)));                      \
+    break;                                                                    \
   }
 #define SCANLINE_ACCUMULATOR(code, operation, num_cycles) \
   case code:                                              \

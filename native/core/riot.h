@@ -45,13 +45,19 @@ SCANLINE_HD SCANLINE_INLINE u8 read_timer_flag(const MachineState& s, u32 cycles
 
 SCANLINE_HD inline u8 read_riot(MachineState& s, u16 address, u32 cycles) {
   switch (address & 7) {
-    case 0: return s.swcha;
-    case 1: return s.ddra;
-    case 2: return s.swchb;
-    case 3: return 0;  // SWBCNT: ALE keeps port B as inputs
+    case 0:
+      return s.swcha;
+    case 1:
+      return s.ddra;
+    case 2:
+      return s.swchb;
+    case 3:
+      return 0;  // SWBCNT: ALE keeps port B as inputs
     case 4:
-    case 6: return read_timer(s, cycles);
-    default: return read_timer_flag(s, cycles);
+    case 6:
+      return read_timer(s, cycles);
+    default:
+      return read_timer_flag(s, cycles);
   }
 }
 
