@@ -36,7 +36,7 @@ class RandomProgram {
     const int num_lines = random_.one_in(6) ? random_.below(320) : 262;
     write(VSYNC, 2, 2);
     for (int line = 0; line < num_lines; ++line) one_line(line);
-    if (random_.one_in(8)) accesses_.pop_back();
+    if (random_.one_in(8)) return cut_at_line_end();
     if (!random_.one_in(10)) write(VSYNC, 0, 3 + random_.below(70));
     return accesses_;
   }
@@ -78,9 +78,21 @@ class RandomProgram {
     return address == VSYNC ? static_cast<int>(CTRLPF) : address;
   }
 
-  // Sets missile 0 running, and shows it.
+  // A partial frame whose last access falls on the first clock of a line.
+  std::vector<Access> cut_at_line_end() {
+    accesses_.resize(accesses_.size() / 2 + 1, {false, 0x15, 0, 3});
+    write(WSYNC, 0, 3);
+    write(0x15, 0, 0);
+    return accesses_;
+  }
+
+  // Sets missile 0 running, and shows it or keeps it locked.
   void cosmic_ark() {
-    write(ENAM0, 2, 3);
+    if (random_.one_in(2)) {
+      write(RESMP0, 2, 3);
+    } else {
+      write(ENAM0, 2, 3);
+    }
     write(HMM0, 0x70, 3);
     write(HMOVE, 0, 3);
     write(HMM0, 0x60, 21);
