@@ -17,7 +17,10 @@ struct Properties {
   bool swap_paddles = false;
   bool left_paddles = false;
   bool right_paddles = false;
-  i32 paddle_max = 790196;  // resistance at the end of the paddle's travel
+  bool left_difficulty_a = false;   // console switches until the first input sets them
+  bool right_difficulty_a = false;
+  bool detect_format = true;  // find out `pal` by running 60 frames at power-on
+  i32 paddle_max = 790196;    // resistance at the end of the paddle's travel
 };
 
 }  // namespace scanline
