@@ -58,7 +58,13 @@ SCANLINE_HD inline void reset_machine(MachineState& machine, CartridgeState& car
   machine.pc = u16(machine.pc | (Cartridge::read(slot, 0xFFFD) << 8));
 }
 
-// Everything that decides the future of a console, pictures included.
+// Everything that decides the future of a console, except for what its pictures still show.
+struct ConsoleState {
+  MachineState machine;
+  CartridgeState cartridge;
+};
+
+// The same, pictures included.
 struct ConsoleSnapshot {
   MachineState machine;
   CartridgeState cartridge;
@@ -103,9 +109,18 @@ class BasicConsole {
     return properties_.height < kMinScreenHeight ? kMinScreenHeight : properties_.height;
   }
   const u8* screen() const { return pictures_ + (machine.buffer_parity ? kPictureBytes : 0); }
+  const u8* previous_screen() const {
+    return pictures_ + (machine.buffer_parity ? 0 : kPictureBytes);
+  }
 
   // What a game's score rules may read of the cartridge: its RAM, without side effects.
   u8 cartridge_ram(u16 address) const { return cartridge_.ram[address & 0x7F]; }
+
+  ConsoleState state() const { return {machine, cartridge_}; }
+  void set_state(const ConsoleState& state) {
+    machine = state.machine;
+    cartridge_ = state.cartridge;
+  }
 
   void save(ConsoleSnapshot& snapshot) const {
     snapshot.machine = machine;

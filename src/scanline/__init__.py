@@ -1,0 +1,1 @@
+"""scanline: train Atari agents fast on the machine at hand."""

@@ -1,0 +1,118 @@
+"""What an engine is: environments in groups, stepped by `send` and `recv`.
+
+Takes actions per group; writes frames, rewards and ends into arrays that the caller owns.
+Knows nothing of networks, samplers or stores, and never builds a frame stack: it gives the newest
+frame and how many frames of the stack are valid.
+
+Groups are the unit of waiting. Lockstep is one group, alternating sampling two, and a dynamic
+schedule many small ones with `poll`: one interface serves all three.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+
+from ..protocols import Protocol as AgentProtocol
+
+if TYPE_CHECKING:  # worker processes read this module and must start without torch
+    from ..records import Array, Spaces, StepArrays
+
+Autoreset = Literal["same-step", "next-step", "disabled"]
+ResetKind = Literal["ale", "cached"]
+Game = str | Sequence[str] | Callable[[], Any]
+
+
+class EngineError(RuntimeError):
+    """An engine lost an environment: a worker raised or died, or did not answer in time."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineSettings:
+    """Everything an engine is built from."""
+
+    game: Game
+    """A game's name, a list of them (one per environment), a Gymnasium id, or a callable."""
+    num_envs: int
+    num_groups: int = 1
+    """Equal, contiguous groups of environments that are sent and received together."""
+    protocol: AgentProtocol
+    seed: int = 0
+    first_env_id: int = 0
+    """Global number of the first environment: random streams are keyed by it."""
+    num_threads: int | None = None
+    """Engine threads; all cores that the system grants when not given."""
+    num_workers: int | None = None
+    """Worker processes of the `gymnasium` engine; as many as cores when not given."""
+    autoreset: Autoreset = "same-step"
+    """When a finished environment starts anew: in the same step, in the next one, or when told."""
+    reset: ResetKind = "cached"
+    """`ale`: exact and history-dependent; `cached`: a start state from a cache (native only)."""
+    reset_cache_states: int = 30
+    """Start states in the cache of `cached` resets."""
+    mode: int | None = None
+    """Game mode; the game's default when not given."""
+    difficulty: int | None = None
+    """Difficulty switches; the game's default when not given."""
+    wait_seconds: float = 60.0
+    """Longest wait for one step of a group before the engine is declared stuck."""
+
+    def __post_init__(self) -> None:
+        if self.num_envs < 1:
+            raise ValueError(f"num_envs={self.num_envs} must be at least 1.")
+        if self.num_groups < 1 or self.num_envs % self.num_groups:
+            fitting = -(-self.num_envs // max(self.num_groups, 1)) * max(self.num_groups, 1)
+            raise ValueError(
+                f"num_envs={self.num_envs} does not divide into {self.num_groups} equal groups; "
+                f"use {fitting} environments."
+            )
+
+    @property
+    def group_size(self) -> int:
+        return self.num_envs // self.num_groups
+
+
+@runtime_checkable
+class Engine(Protocol):
+    """Environments behind one interface; `same-step` autoreset is what samplers use.
+
+    With `same-step`, `frame` after an end is the first of the next episode and `final_frame` the
+    last of the old one. With `next-step`, `frame` is the last of the old episode, and the following
+    step ignores its action, gives reward 0 and the first frame of the next episode.
+    """
+
+    name: str
+    settings: EngineSettings
+    spaces: Spaces
+    can_snapshot: bool
+
+    def reset(
+        self, group: int, out: StepArrays, mask: Array | None = None, seed: int | None = None
+    ) -> None:
+        """Starts new episodes in the group and writes their start.
+
+        With a mask [b], only there, and other rows of `out` stay as they are. The first reset
+        draws from `settings.seed`; a seed starts the random streams anew.
+        """
+
+    def send(self, group: int, actions: Array) -> None:
+        """Hands one action per environment of the group, int64 [b]; returns at once."""
+
+    def recv(self, group: int, out: StepArrays) -> None:
+        """Waits for what was sent to the group and writes its results."""
+
+    def poll(self, timeout_seconds: float) -> list[int]:
+        """Groups whose results are ready; waits up to the timeout for the first."""
+
+    def counters(self, group: int) -> Mapping[str, Array]:
+        """Further numbers of the last step, [b] each, such as frame counters; may be empty."""
+
+    def snapshot(self) -> list[bytes]:
+        """One complete, versioned state per environment, taken with nothing in flight."""
+
+    def restore(self, snapshots: Sequence[bytes]) -> None:
+        """Continues every environment from its snapshot."""
+
+    def close(self) -> None:
+        """Frees threads, processes and shared memory; may be called twice."""

@@ -1,0 +1,353 @@
+"""Protocols: what one agent step means, as data.
+
+Takes a name and overrides in the spelling of the peers; gives a frozen `Protocol`.
+Knows no engine: an engine says by itself which of these options it can honour.
+
+The field compares scores that were measured under silently different rules. Here every rule is
+a field, a named preset is a row, and the row travels with every run and every score.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+Pooling = Literal["none", "grey", "rgb"]
+Colour = Literal["grey", "luma", "rgb", "ram", "as-is"]
+Resize = Literal["none", "area", "linear", "bilinear", "nearest", "half"]
+Crop = Literal["none", "bottom-2", "both-ends"]
+StackPadding = Literal["zeros", "repeat", "noop-steps"]
+NoopUnit = Literal["frames", "agent-steps"]
+FireReset = Literal["none", "before-noops", "after-noops", "fire-then-second", "noop-fire-up"]
+LifeLoss = Literal["ignore", "end-return", "noop-step", "noops-again", "noop-fire-up", "full-reset"]
+TerminalFrame = Literal["real", "stale"]
+RewardClip = Literal["none", "sign", "clamp"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Protocol:
+    """The rules between an agent and a console. Frames are raw frames, 1/60 s each."""
+
+    name: str
+    frame_skip: int = 4
+    """Frames that one action lasts (the upper end, where the skip is random)."""
+    frame_skip_min: int = 4
+    """Lower end of a random skip; equal to `frame_skip` for a fixed one."""
+    sticky: float = 0.0
+    """Chance, on every frame, that the previous action is repeated."""
+    pooling: Pooling = "grey"
+    """Pixel-wise maximum over the last two frames: none, of their grey, or of their colours."""
+    colour: Colour = "grey"
+    """grey: the palette's grey; luma: 0.299 R + 0.587 G + 0.114 B; rgb; ram: 128 bytes."""
+    resize: Resize = "area"
+    """area, linear: as OpenCV does them; bilinear, nearest: as Pillow; half: mean of 2x2; none."""
+    height: int = 84
+    """Rows of an observation."""
+    width: int = 84
+    """Columns of an observation."""
+    crop: Crop = "none"
+    """Rows dropped before the resize: the last two, or the first and the last."""
+    stack: int = 4
+    """Frames per observation."""
+    stack_padding: StackPadding = "repeat"
+    """What fills the stack after a reset: zeros, the first frame, or NOOP steps."""
+    full_action_space: bool = False
+    """All 18 actions instead of the game's minimal set."""
+    noop_min: int = 0
+    """Fewest NOOPs after a reset."""
+    noop_max: int = 30
+    """Most NOOPs after a reset; 0 for none."""
+    noop_unit: NoopUnit = "frames"
+    """Whether a NOOP lasts one frame or one agent step."""
+    fire_reset: FireReset = "none"
+    """Buttons pressed after a reset where the game has them."""
+    life_loss: LifeLoss = "ignore"
+    """What a lost life does: end the return only, and then which buttons; or reset the game."""
+    terminal_frame: TerminalFrame = "real"
+    """The frame in which the game ended, or (as ALE and Gymnasium do) the one before it."""
+    reward_clip: RewardClip = "sign"
+    """Learner's reward: as it is, its sign, or clamped to -1..1. The raw one is always kept."""
+    episode_limit_frames: int = 108_000
+    """Raw frames after which an episode is truncated; 0 for never."""
+
+    def __post_init__(self) -> None:
+        _check_choices(self)
+        _check_ranges(self)
+
+    @property
+    def life_loss_ends_return(self) -> bool:
+        """Whether a lost life cuts the return."""
+        return self.life_loss != "ignore"
+
+    def replace(self, **overrides: Any) -> Protocol:
+        """A copy with some rules changed; peers' spellings are accepted."""
+        return dataclasses.replace(self, **translate(self, overrides))
+
+    def to_dict(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)
+
+
+_CHOICES: Mapping[str, Any] = {
+    "pooling": Pooling,
+    "colour": Colour,
+    "resize": Resize,
+    "crop": Crop,
+    "stack_padding": StackPadding,
+    "noop_unit": NoopUnit,
+    "fire_reset": FireReset,
+    "life_loss": LifeLoss,
+    "terminal_frame": TerminalFrame,
+    "reward_clip": RewardClip,
+}
+
+
+def _check_choices(protocol: Protocol) -> None:
+    for field, choices in _CHOICES.items():
+        value = getattr(protocol, field)
+        if value not in get_args(choices):
+            raise ValueError(f"{field}={value!r} is unknown; choose one of {get_args(choices)}.")
+
+
+def _check_ranges(protocol: Protocol) -> None:
+    if not 1 <= protocol.frame_skip_min <= protocol.frame_skip:
+        raise ValueError(
+            f"frame_skip={protocol.frame_skip} with frame_skip_min={protocol.frame_skip_min}: "
+            "both must be at least 1 and the minimum not above the maximum."
+        )
+    if not 0.0 <= protocol.sticky <= 1.0:
+        raise ValueError(f"sticky={protocol.sticky} is no probability; use 0 to 1, usually 0.25.")
+    if not 0 <= protocol.noop_min <= protocol.noop_max:
+        raise ValueError(
+            f"noop_min={protocol.noop_min} and noop_max={protocol.noop_max} are no range from 0 up."
+        )
+    for field in ("height", "width", "stack"):
+        if getattr(protocol, field) < 1:
+            raise ValueError(f"{field}={getattr(protocol, field)} must be at least 1.")
+    if protocol.episode_limit_frames < 0:
+        raise ValueError("episode_limit_frames must be 0 (no limit) or positive.")
+
+
+BASELINES = Protocol(
+    name="baselines", noop_min=1, fire_reset="fire-then-second", life_loss="noop-step"
+)
+
+PRESETS: Mapping[str, Protocol] = {
+    preset.name: preset
+    for preset in (
+        BASELINES,
+        Protocol(
+            name="nature",
+            pooling="rgb",
+            colour="luma",
+            resize="linear",
+            stack_padding="zeros",
+            life_loss="end-return",
+            reward_clip="clamp",
+            episode_limit_frames=18_000,
+        ),
+        Protocol(
+            name="machado",
+            sticky=0.25,
+            stack_padding="zeros",
+            full_action_space=True,
+            noop_max=0,
+            reward_clip="sign",
+            episode_limit_frames=18_000,
+        ),
+        Protocol(
+            name="gymnasium-v5",
+            sticky=0.25,
+            pooling="none",
+            colour="rgb",
+            resize="none",
+            height=210,
+            width=160,
+            stack=1,
+            noop_max=0,
+            reward_clip="none",
+        ),
+        Protocol(
+            name="ale-vector",
+            stack_padding="zeros",
+            noop_max=29,
+            fire_reset="before-noops",
+            terminal_frame="stale",
+            reward_clip="clamp",
+        ),
+        Protocol(
+            name="envpool",
+            noop_min=1,
+            noop_max=30,
+            fire_reset="after-noops",
+            life_loss="noops-again",
+            reward_clip="sign",
+        ),
+        Protocol(
+            name="accelerated",
+            resize="half",
+            height=104,
+            width=80,
+            crop="bottom-2",
+            stack_padding="zeros",
+            fire_reset="noop-fire-up",
+            life_loss="noop-fire-up",
+        ),
+        Protocol(
+            name="paac",
+            resize="nearest",
+            stack_padding="noop-steps",
+            reward_clip="clamp",
+            episode_limit_frames=0,
+        ),
+        Protocol(
+            name="ga3c",
+            pooling="none",
+            colour="luma",
+            resize="bilinear",
+            stack_padding="noop-steps",
+            noop_max=0,
+            reward_clip="clamp",
+        ),
+        Protocol(
+            name="cule",
+            stack_padding="zeros",
+            noop_max=29,
+            episode_limit_frames=72_000,
+        ),
+        Protocol(
+            name="fast-dqn",
+            resize="linear",
+            stack_padding="zeros",
+            noop_unit="agent-steps",
+            life_loss="end-return",
+        ),
+        Protocol(
+            name="as-is",
+            frame_skip=1,
+            frame_skip_min=1,
+            pooling="none",
+            colour="as-is",
+            resize="none",
+            stack=1,
+            noop_max=0,
+            reward_clip="none",
+            episode_limit_frames=0,
+        ),
+    )
+}
+
+SUMMARIES: Mapping[str, str] = {
+    "baselines": "OpenAI baselines, CleanRL, SB3: grey max, area 84x84, no-ops, FIRE, lives.",
+    "nature": "Mnih 2015: colour max, luminance, bilinear 84x84, five minutes of play.",
+    "machado": "Machado 2018: sticky actions, all 18 actions, lives not used.",
+    "gymnasium-v5": "Gymnasium's ALE/*-v5: colour frames, sticky actions, raw rewards.",
+    "ale-vector": "ale-py's AtariVectorEnv bit for bit, its stale terminal frame included.",
+    "envpool": "EnvPool's Atari environments.",
+    "accelerated": "Stooke and Abbeel: 104x80 by halving, NOOP-FIRE-UP after each lost life.",
+    "paac": "Clemente 2017: nearest 84x84, stack filled by NOOP steps, no limit.",
+    "ga3c": "Babaeizadeh 2017: last frame only, luminance, bilinear 84x84.",
+    "cule": "Dalton 2020: grey max, area 84x84, 18,000 steps an episode.",
+    "fast-dqn": "Daley and Amato 2021: linear 84x84, no-ops in agent steps, lost life ends.",
+    "as-is": "Any Gymnasium environment, untouched.",
+}
+
+
+def get(name: str) -> Protocol:
+    """The preset of this name."""
+    if name not in PRESETS:
+        near = difflib.get_close_matches(name, PRESETS, n=1, cutoff=0.0)[0]
+        raise ValueError(
+            f"There is no protocol {name!r}; did you mean {near!r}? One of {', '.join(PRESETS)}."
+        )
+    return PRESETS[name]
+
+
+_ALIASES: Mapping[str, str] = {
+    "frameskip": "frame_skip",
+    "repeat_action_probability": "sticky",
+    "stack_num": "stack",
+    "frame_stack": "stack",
+    "img_height": "height",
+    "img_width": "width",
+    "max_num_frames_per_episode": "episode_limit_frames",
+}
+
+
+def _fixed_skip(_: Protocol, value: Any) -> dict[str, Any]:
+    low, high = (value[0], value[1] - 1) if isinstance(value, tuple) else (value, value)
+    return {"frame_skip": high, "frame_skip_min": low}
+
+
+def _life(protocol: Protocol, value: Any) -> dict[str, Any]:
+    kept = protocol.life_loss if protocol.life_loss != "ignore" else "end-return"
+    return {"life_loss": kept if value else "ignore"}
+
+
+def _clip(protocol: Protocol, value: Any) -> dict[str, Any]:
+    if isinstance(value, str):
+        return {"reward_clip": value}
+    kept = protocol.reward_clip if protocol.reward_clip != "none" else "sign"
+    return {"reward_clip": kept if value else "none"}
+
+
+def _fire(protocol: Protocol, value: Any) -> dict[str, Any]:
+    kept = protocol.fire_reset if protocol.fire_reset != "none" else "after-noops"
+    return {"fire_reset": kept if value else "none"}
+
+
+def _limit(protocol: Protocol, value: Any) -> dict[str, Any]:
+    return {"episode_limit_frames": 0 if value is None else int(value) * protocol.frame_skip}
+
+
+def _noops(protocol: Protocol, value: Any) -> dict[str, Any]:
+    lowered = {"noop_min": value} if value < protocol.noop_min else {}
+    return {"noop_max": value, **lowered}
+
+
+def _pool(_: Protocol, value: Any) -> dict[str, Any]:
+    return {"pooling": "grey" if value else "none"}
+
+
+def _grey(_: Protocol, value: Any) -> dict[str, Any]:
+    return {"colour": "grey" if value else "rgb"}
+
+
+_TRANSLATORS: Mapping[str, Callable[[Protocol, Any], dict[str, Any]]] = {
+    "frame_skip": _fixed_skip,
+    "episodic_life": _life,
+    "terminal_on_life_loss": _life,
+    "reward_clip": _clip,
+    "clip_reward": _clip,
+    "reward_clipping": _clip,
+    "use_fire_reset": _fire,
+    "max_episode_steps": _limit,
+    "noop_max": _noops,
+    "maxpool": _pool,
+    "gray_scale": _grey,
+    "grayscale": _grey,
+}
+
+
+def translate(protocol: Protocol, overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """Overrides in any peer's spelling as fields of `Protocol`."""
+    fields: dict[str, Any] = {}
+    for given, value in overrides.items():
+        name = _ALIASES.get(given, given)
+        if name in _TRANSLATORS:
+            fields |= _TRANSLATORS[name](protocol, value)
+        elif name in Protocol.__dataclass_fields__ and name != "name":
+            fields[name] = value
+        else:
+            known = [*Protocol.__dataclass_fields__, *_ALIASES, *_TRANSLATORS]
+            near = difflib.get_close_matches(given, known, n=1, cutoff=0.0)[0]
+            raise ValueError(f"No protocol has an option {given!r}; did you mean {near!r}?")
+    return fields
+
+
+def differences(wanted: Protocol, offered: Protocol) -> dict[str, tuple[Any, Any]]:
+    """Fields in which two protocols differ, the name aside."""
+    mine, theirs = wanted.to_dict(), offered.to_dict()
+    return {k: (mine[k], theirs[k]) for k in mine if k != "name" and mine[k] != theirs[k]}

@@ -1,0 +1,321 @@
+"""The records that parts hand to each other, and the protocols they keep.
+
+Takes and gives nothing: only shapes and contracts live here. Every array is time first,
+`[T, B, ...]`; `B` counts environments, `S` is the depth of the frame stack.
+Knows no engine, network, store or algorithm, so that all of them can agree on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from . import stacks
+
+Array = npt.NDArray[Any]
+State = dict[str, Any]
+"""What a part saves: tensors, arrays, numbers, strings, and lists or dictionaries of these."""
+
+
+@runtime_checkable
+class Saved(Protocol):
+    """A part that a checkpoint holds."""
+
+    def state(self) -> State: ...
+
+    def load(self, state: State) -> None: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spaces:
+    """What an algorithm and a network must know of the environment."""
+
+    frame_shape: tuple[int, ...]
+    """One frame: (H, W) grey, (H, W, 3) colour, (D,) vector."""
+    frame_dtype: str
+    """'uint8' for images and RAM, 'float32' for vectors."""
+    stack: int
+    """Frames per observation, S."""
+    num_actions: int
+    life_loss_ends_return: bool = False
+    """Whether a lost life cuts the return as the game's end does."""
+    stack_padding: str = "zeros"
+    """What fills the stack right after a reset: 'zeros', or the first frame ('repeat')."""
+
+    @property
+    def is_image(self) -> bool:
+        return len(self.frame_shape) >= 2
+
+    @property
+    def observation_shape(self) -> tuple[int, ...]:
+        """Shape of one stacked observation, [S, ...frame]."""
+        return (self.stack, *self.frame_shape)
+
+
+@dataclass(frozen=True)
+class StepArrays:
+    """Where an engine writes one step of `b` environments: views into the caller's arrays."""
+
+    frame: Array  # [b, *frame] the newest frame; after an end, the first of the next episode
+    depth: Array  # [b] uint8, valid frames of the stack, 1 right after a reset, at most S
+    reward: Array  # [b] float32, clipped as the protocol says
+    raw_reward: Array  # [b] float32
+    terminated: Array  # [b] bool, the game ended
+    truncated: Array  # [b] bool, a limit ended the episode
+    life_lost: Array  # [b] bool, a life was lost and the game goes on
+    lives: Array  # [b] int32
+    final_frame: Array  # [b, *frame] last frame of the episode, where terminated or truncated
+
+
+class PolicyValue(NamedTuple):
+    """Outputs of an actor-critic network."""
+
+    logits: Tensor  # [N, A]
+    value: Tensor  # [N]
+
+
+class QValues(NamedTuple):
+    """Outputs of a Q network."""
+
+    q: Tensor  # [N, A]
+
+
+class QDistribution(NamedTuple):
+    """Outputs of a categorical Q network."""
+
+    logits: Tensor  # [N, A, atoms]
+
+
+Outputs = Any
+"""What a network gives: one of the named tuples above, or a user's own."""
+
+
+@dataclass(frozen=True)
+class Views:
+    """Named parameter sets that an algorithm may look at."""
+
+    live: torch.nn.Module
+    """The parameters that learning changes."""
+    target: torch.nn.Module | None = None
+    """A lagged copy."""
+    behaviour: torch.nn.Module | None = None
+    """The parameters that act, where they are not the live ones."""
+    state: Mapping[str, Tensor] = field(default_factory=dict)
+    """The algorithm's own tensors, as `init` made them and `prepare` last gave them."""
+
+
+@dataclass(frozen=True)
+class ActContext:
+    """What `act` may use besides the outputs of the network."""
+
+    views: Views
+    uniforms: Tensor
+    """[b, 2] numbers in [0, 1), keyed by environment and its step: the only chance in acting."""
+    agent_steps: int
+    """Global count at this step: the argument of every schedule."""
+    greedy: bool = False
+    """Evaluation that takes the best action."""
+
+
+class Acted(NamedTuple):
+    """What `act` decides."""
+
+    actions: Tensor  # [b] int64
+    columns: Mapping[str, Tensor]  # each [b, ...], stored with the step
+
+
+@dataclass(frozen=True)
+class Column:
+    """One array that an algorithm wants stored with every step."""
+
+    shape: tuple[int, ...] = ()
+    dtype: torch.dtype = torch.float32
+
+
+@dataclass
+class Slot:
+    """One rollout's arrays, owned by the store and filled in place by the sampler."""
+
+    frames: Tensor  # [S + T, B, *frame]; entry S - 1 + t is the newest frame of step t
+    depth: Tensor  # [T + 1, B] uint8
+    actions: Tensor  # [T, B] int64
+    reward: Tensor  # [T, B]
+    raw_reward: Tensor  # [T, B]
+    terminated: Tensor  # [T, B] bool
+    truncated: Tensor  # [T, B] bool
+    life_lost: Tensor  # [T, B] bool
+    version: Tensor  # [T] int64, updates in the weights that chose the step
+    columns: dict[str, Tensor]  # each [T, B, ...]
+    agent_steps: int = 0
+    """Global count before the slot's first step."""
+    finals: list[tuple[int, int, Tensor]] = field(default_factory=list)
+    """(t, b, observation [S, *frame]) of every truncated step: its true last observation."""
+    padding: str = "zeros"
+    """How stacks are filled right after a reset."""
+    life_loss_ends_return: bool = False
+
+    @classmethod
+    def allocate(
+        cls, spaces: Spaces, num_steps: int, num_envs: int, columns: Mapping[str, Column]
+    ) -> Slot:
+        """Zeroed arrays of one rollout."""
+        steps = (num_steps, num_envs)
+        frames = (spaces.stack + num_steps, num_envs, *spaces.frame_shape)
+        return cls(
+            frames=torch.zeros(frames, dtype=getattr(torch, spaces.frame_dtype)),
+            depth=torch.ones((num_steps + 1, num_envs), dtype=torch.uint8),
+            actions=torch.zeros(steps, dtype=torch.int64),
+            reward=torch.zeros(steps),
+            raw_reward=torch.zeros(steps),
+            terminated=torch.zeros(steps, dtype=torch.bool),
+            truncated=torch.zeros(steps, dtype=torch.bool),
+            life_lost=torch.zeros(steps, dtype=torch.bool),
+            version=torch.zeros(num_steps, dtype=torch.int64),
+            columns={n: torch.zeros((*steps, *c.shape), dtype=c.dtype) for n, c in columns.items()},
+            padding=spaces.stack_padding,
+            life_loss_ends_return=spaces.life_loss_ends_return,
+        )
+
+    @property
+    def num_steps(self) -> int:
+        return self.actions.shape[0]
+
+    @property
+    def stack(self) -> int:
+        return self.frames.shape[0] - self.num_steps
+
+    @property
+    def terminal(self) -> Tensor:
+        """Steps without a future [T, B]: the game ended, or a life where that counts."""
+        return self.terminated | self.life_lost if self.life_loss_ends_return else self.terminated
+
+    def observation(self, t: int) -> Tensor:
+        """Observations [B, S, *frame] before step t; t = T is the one after the last step."""
+        return stacks.build(self.frames[t : t + self.stack], self.depth[t], self.padding)
+
+    def observations(self) -> Tensor:
+        """Observations [T * B, S, *frame] of all steps; a view unless an episode is young."""
+        frames, depth = self.frames[:-1], self.depth[:-1]
+        return stacks.windows(frames, depth, self.padding).flatten(0, 1)
+
+
+@dataclass(frozen=True)
+class Experience:
+    """What `prepare` gives to the store: the slot and what was computed from it."""
+
+    slot: Slot
+    columns: Mapping[str, Tensor] = field(default_factory=dict)  # each [T, B, ...]
+    state: Mapping[str, Tensor] | None = None
+    """New values of the algorithm's own state, if it has one."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What one loss sees."""
+
+    observations: Tensor  # [N, S, *frame]
+    actions: Tensor  # [N]
+    columns: Mapping[str, Tensor]  # each [N, ...]: rewards, returns, log-probabilities, ...
+    agent_steps: int
+    """Global count when the batch was drawn: the argument of every schedule."""
+    update: int
+    """Number of this update, the key of its random draws."""
+    random: torch.Generator | None = None
+    """Keyed by the update: the only chance in a loss."""
+    next_observations: Tensor | None = None
+    """[N, S, *frame] n steps later, for losses that bootstrap from a pair."""
+    slot: Slot | None = None
+    """The same steps as whole sequences [T, B], for losses that need time."""
+    weights: Tensor | None = None
+    """[N] importance weights of a prioritised draw."""
+    indices: Tensor | None = None
+    """[N] places in the store, for `feedback`."""
+
+
+@dataclass(frozen=True)
+class LossResult:
+    """What `loss` judges."""
+
+    losses: Mapping[str, Tensor]
+    """A scalar per parameter group; 'all' for a network with one group."""
+    metrics: Mapping[str, Tensor] = field(default_factory=dict)
+    """Detached scalars, read only when a row is written."""
+    priorities: Tensor | None = None
+    """[N] new priorities of the batch."""
+
+
+@runtime_checkable
+class Algorithm(Protocol):
+    """One frozen object of pure functions over its settings; only `loss` is its own duty.
+
+    `scanline.algorithms.Defaults` supplies the other functions for a user's algorithm.
+    """
+
+    @property
+    def head(self) -> str:
+        """The network head it needs: 'policy-value', 'q', 'dueling', 'categorical', ..."""
+
+    def columns(self, spaces: Spaces) -> Mapping[str, Column]:
+        """Columns that `act` gives and the store must keep."""
+
+    def init(self, spaces: Spaces) -> Mapping[str, Tensor]:
+        """Its own state: tensors only."""
+
+    def act(self, outputs: Outputs, context: ActContext) -> Acted:
+        """Network outputs to actions, without gradient."""
+
+    def prepare(self, views: Views, slot: Slot) -> Experience:
+        """Once per rollout, without gradient: returns, advantages, targets."""
+
+    def loss(self, views: Views, batch: Batch) -> LossResult:
+        """Losses by parameter group, with gradient."""
+
+
+@runtime_checkable
+class Store(Protocol):
+    """Owns the arrays between acting and learning."""
+
+    def slot(self) -> Slot:
+        """Where the sampler writes next."""
+
+    def put(self, experience: Experience) -> None:
+        """Commits the slot."""
+
+    def batches(self) -> Iterator[Batch]:
+        """What the learner may see now."""
+
+    def feedback(self, batch: Batch, priorities: Tensor | None) -> None:
+        """New priorities for what was drawn."""
+
+
+class Policy(Protocol):
+    """A network, a parameter source and an algorithm's `act`, as one function."""
+
+    @property
+    def version(self) -> int:
+        """Updates in the weights that it acts with."""
+
+    def __call__(self, observations: Tensor, uniforms: Tensor, agent_steps: int) -> Acted:
+        """Actions and columns for observations [b, S, *frame] and draws [b, 2]."""
+
+
+class EpisodeEnd(NamedTuple):
+    """One finished game."""
+
+    env: int
+    score: float
+    """Sum of raw rewards over the whole game, lives included."""
+    length_agent_steps: int
+    started_at: int
+    """Number of games started before it, over all environments."""
+
+
+def to_array(tensor: Tensor) -> Array:
+    """The same memory as a NumPy array."""
+    return np.asarray(tensor.detach().cpu())
