@@ -7,6 +7,7 @@ the C++ type of the console, so that a faster one can be compared as well.
 from __future__ import annotations
 
 import ctypes
+import functools
 from dataclasses import dataclass
 
 import native_build
@@ -46,6 +47,7 @@ class Settings:
     """Frames after which an episode is truncated; 0: never."""
 
 
+@functools.cache
 def load(console: str = "plain") -> ctypes.CDLL:
     macros = {"SCANLINE_TEST_CONSOLE": CONSOLES[console]}
     library = ctypes.CDLL(str(native_build.build(SOURCE, f"environment_{console}", macros)))

@@ -81,8 +81,10 @@ def main() -> int:
     started = time.perf_counter()
     outcomes: dict[str, list[side_by_side.Outcome]] = {name: [] for name in cases}
     jobs = [(name, case, options.console) for name in cases for case in cases[name]]
-    for suite, outcome in run_all(jobs, options.jobs):
+    for done, (suite, outcome) in enumerate(run_all(jobs, options.jobs), start=1):
         outcomes[suite].append(outcome)
+        if done % 100 == 0:
+            print(f"{done} of {len(jobs)} cases, {time.perf_counter() - started:.0f} s", flush=True)
         if outcome.difference:
             print(f"DIFFERENT {suite}: {describe(outcome.case)}: {outcome.difference}", flush=True)
     for suite, members in outcomes.items():
