@@ -8,6 +8,7 @@
 
 #include "../core/console.h"
 #include "../core/rom_identify.h"
+#include "../core/tia_masks.h"
 #include "../env/ale_environment.h"
 #include "../games/table.h"
 
@@ -18,6 +19,8 @@
 using namespace scanline;
 
 namespace {
+
+using MaskConsole = BasicConsole<PlainLoop, MaskTia>;
 
 struct Handle {
   using Environment = AleEnvironment<SCANLINE_TEST_CONSOLE>;

@@ -25,7 +25,12 @@ import numpy as np
 import console_library
 
 ROMS = pathlib.Path(ale_py.__file__).parent / "roms"
-MULTIPLAYER = {"combat": "venture", "joust": "venture", "maze_craze": "venture", "warlords": "venture"}
+MULTIPLAYER = {
+    "combat": "venture",
+    "joust": "venture",
+    "maze_craze": "venture",
+    "warlords": "venture",
+}
 
 
 def game_indices() -> dict[str, int]:
@@ -125,7 +130,9 @@ def main() -> int:
         seconds = time.perf_counter() - start
         print(f"{name:20} {found or 'equal'} ({seconds:.1f} s)", flush=True)
     num_different = sum(bool(found) for found in results.values())
-    print(f"{len(results) - num_different} of {len(results)} ROMs equal, {options.frames} frames x {options.seeds} seeds")
+    print(
+        f"{len(results) - num_different} of {len(results)} ROMs equal, {options.frames} frames x {options.seeds} seeds"
+    )
     if options.json:
         options.json.write_text(json.dumps(results, indent=1))
     return num_different
