@@ -24,6 +24,7 @@ struct CartridgeSlot {
   MachineState& machine;
   CartridgeState& own;
   u32 cycles;
+  CartridgeType type;  // for AnyCartridge; the others know theirs
 };
 
 // Windows 0-3 for addresses with A13 clear, 4-7 with A13 set: only FE tells them apart.

@@ -159,31 +159,4 @@ struct CartridgeDPC {
   }
 };
 
-// Calls `action` with the policy of a supported type; does nothing for the others.
-template <class Action>
-inline void visit_cartridge(CartridgeType type, Action action) {
-  switch (type) {
-    case CartridgeType::k2K:
-      return action(Cartridge2K());
-    case CartridgeType::k4K:
-      return action(Cartridge4K());
-    case CartridgeType::kF8:
-      return action(CartridgeF8());
-    case CartridgeType::kF8SC:
-      return action(CartridgeF8SC());
-    case CartridgeType::kF6:
-      return action(CartridgeF6());
-    case CartridgeType::kF6SC:
-      return action(CartridgeF6SC());
-    case CartridgeType::kE0:
-      return action(CartridgeE0());
-    case CartridgeType::kFE:
-      return action(CartridgeFE());
-    case CartridgeType::kDPC:
-      return action(CartridgeDPC());
-    default:
-      return;
-  }
-}
-
 }  // namespace scanline

@@ -6,7 +6,7 @@
 // functions of controllers.h.
 #pragma once
 
-#include "cartridge_dpc.h"
+#include "cartridge_any.h"
 #include "controllers.h"
 #include "loop_plain.h"
 #include "sinks.h"
@@ -44,7 +44,7 @@ SCANLINE_HD inline void reset_cpu(MachineState& machine) {
 // RAM, the partial flag and the buffers' order survive. Order of the chips: RIOT, TIA, cartridge.
 template <class Cartridge>
 SCANLINE_HD inline void reset_machine(MachineState& machine, CartridgeState& cartridge,
-                                      const u8* rom) {
+                                      const RomImage& rom) {
   MersenneTwister random = system_random(machine.system_random_draws);
   machine.cycles = 0;
   reset_riot(machine, random.next());
@@ -53,7 +53,7 @@ SCANLINE_HD inline void reset_machine(MachineState& machine, CartridgeState& car
   machine.system_random_draws += 1 + Cartridge::kNumRandomWords;
   Cartridge::reset(machine, cartridge);
   reset_cpu(machine);
-  const CartridgeSlot slot{rom, machine, cartridge, machine.cycles};
+  const CartridgeSlot slot{rom.bytes, machine, cartridge, machine.cycles, rom.type};
   machine.pc = Cartridge::read(slot, 0xFFFC);
   machine.pc = u16(machine.pc | (Cartridge::read(slot, 0xFFFD) << 8));
 }
@@ -88,7 +88,7 @@ class BasicConsole {
 
   void system_reset() {
     visit_cartridge(rom_.type, [this](auto cartridge) {
-      reset_machine<decltype(cartridge)>(machine, cartridge_, rom_.bytes);
+      reset_machine<decltype(cartridge)>(machine, cartridge_, rom_);
     });
     for (u8& pixel : pictures_) pixel = 0;
   }

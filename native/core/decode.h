@@ -6,7 +6,7 @@
 #pragma once
 
 #include "addressing.h"
-#include "cartridge_dpc.h"
+#include "cartridge_any.h"
 #include "decoded_op.h"
 #include "opcodes.h"
 

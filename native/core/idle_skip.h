@@ -18,7 +18,7 @@ SCANLINE_HD SCANLINE_INLINE u32 num_turns(i64 last_delta, u32 delta, u32 period)
 
 // Largest delta at which the timer still shows `value`; negative if it never does.
 SCANLINE_HD SCANLINE_INLINE i64 last_delta_showing(const MachineState& s, i32 value) {
-  return (i64(i32(s.timer) - value) << s.timer_shift) - 1;
+  return i64(i32(s.timer) - value) * (i64(1) << s.timer_shift) - 1;
 }
 
 // `cycles`: those at the first read. BNE waits for 0, BPL for expiry, BMI for a value below 128.

@@ -61,21 +61,15 @@ struct DecodedRun {
   const RomImage& rom;
   Tia& tia;
   ProgramView view;
+  void (*renew_view)(ProgramView&, const MachineState&, const RomImage&);
 };
 
-// A TIA or RIOT access that leaves the frame running returns the cycles alone.
+// Added to the cycles that an access returns if it ended the frame.
 constexpr u64 kEnded = u64(1) << 32;
 
 template <class Tia>
 SCANLINE_NOINLINE u8 read_tia(Tia& tia, u16 address, u8 data, u32 cycles) {
   return tia.read(address, data, cycles);
-}
-
-// Flattened, so that the register's number is a constant to the TIA.
-template <u8 target, class Tia>
-__attribute__((flatten)) SCANLINE_NOINLINE u64 write_tia(Tia& tia, u8 value, u32 cycles) {
-  const bool ended = tia.write(target, value, cycles, true);
-  return cycles | (ended ? kEnded : 0);
 }
 
 template <class Tia>
@@ -107,23 +101,22 @@ struct RunPoint {
 };
 
 // Executes byte by byte, and shows the cartridge anew if a bank was switched.
-template <class Cartridge, class Tia>
+template <class Tia>
 SCANLINE_NOINLINE void run_bytewise(DecodedRun<Tia>& run, RunPoint& point, RunUntil until) {
-  Bus<Cartridge, Tia> bus{run.machine, run.cartridge, run.rom.bytes, run.tia, u32(point.count)};
+  Bus<AnyCartridge, Tia> bus{run.machine, run.cartridge, run.rom, run.tia, u32(point.count)};
   const u32 left = kMaxInstructionsPerFrame - u32(point.count >> 32);
   const u32 num_run = run_instructions(point.registers, bus, left, until);
-  point.count += num_run * kOneInstruction;
-  point.count = (point.count & ~u64(0xFFFFFFFF)) | bus.cycles;
+  const u64 num_before = point.count >> 32;
+  point.count = (num_before + num_run) * kOneInstruction + bus.cycles;
   point.stopped = bus.stopped || num_run == left;
-  if (packed_banks(run.machine) != run.view.banks) {
-    renew_view<Cartridge>(run.view, run.machine, run.rom);
-  }
+  if (packed_banks(run.machine) != run.view.banks) run.renew_view(run.view, run.machine, run.rom);
 }
 
-template <class Tia>
-using Bytewise = void (*)(DecodedRun<Tia>&, RunPoint&, RunUntil);
+}  // namespace scanline
 
 #include "loop_decoded_handlers.inc"
+
+namespace scanline {
 
 // Not for the device: function pointers and label addresses.
 template <bool idle_skip>
@@ -131,13 +124,14 @@ struct BasicDecodedLoop {
   template <class Cartridge, class Tia>
   static void run(MachineState& machine, CartridgeState& cartridge, const RomImage& rom, Tia& tia) {
     if (machine.jammed) return;
-    if (rom.ops == nullptr || machine.cycles > kMaxStartCycles) {
-      return PlainLoop::run<Cartridge>(machine, cartridge, rom, tia);
-    }
-    DecodedRun<Tia> decoded{machine, cartridge, rom, tia, {}};
-    renew_view<Cartridge>(decoded.view, machine, rom);
+    DecodedRun<Tia> decoded{machine, cartridge, rom, tia, {}, &renew_view<Cartridge>};
     RunPoint point{load_registers(machine), machine.cycles, false};
-    run_decoded<idle_skip>(decoded, point, &run_bytewise<Cartridge, Tia>);
+    if (rom.ops == nullptr || machine.cycles > kMaxStartCycles) {
+      run_bytewise(decoded, point, RunUntil::kFrameEnds);
+    } else {
+      renew_view<Cartridge>(decoded.view, machine, rom);
+      run_decoded<idle_skip>(decoded, point);
+    }
     machine.cycles = u32(point.count);
     store_registers(machine, point.registers);
   }

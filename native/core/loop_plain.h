@@ -98,7 +98,7 @@ struct PlainLoop {
                               Tia& tia) {
     if (machine.jammed) return;
     Registers r = load_registers(machine);
-    Bus<Cartridge, Tia> bus{machine, cartridge, rom.bytes, tia, machine.cycles};
+    Bus<Cartridge, Tia> bus{machine, cartridge, rom, tia, machine.cycles};
     run_instructions(r, bus, kMaxInstructionsPerFrame, RunUntil::kFrameEnds);
     machine.cycles = bus.cycles;
     store_registers(machine, r);

@@ -115,7 +115,7 @@ def main() -> int:
     parser.add_argument("--frames", type=int, default=2000, help="per ROM and seed")
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--first-seed", type=int, default=0)
-    parser.add_argument("--variant", default="Console", help="console type to test")
+    parser.add_argument("--variant", default="FastConsole", help="or Console, the slow one")
     parser.add_argument("--json", type=pathlib.Path, help="write the results here")
     options = parser.parse_args()
     ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)

@@ -21,7 +21,7 @@ def build(variant: str) -> pathlib.Path:
     return native_build.build(SOURCE, variant, {"SCANLINE_TEST_CONSOLE": variant})
 
 
-def load(variant: str = "Console") -> ctypes.CDLL:
+def load(variant: str = "FastConsole") -> ctypes.CDLL:
     library = ctypes.CDLL(str(build(variant)))
     library.console_create.restype = ctypes.c_void_p
     return library
