@@ -303,7 +303,8 @@ def _limit(protocol: Protocol, value: Any) -> dict[str, Any]:
 
 
 def _noops(protocol: Protocol, value: Any) -> dict[str, Any]:
-    return {"noop_max": value, "noop_min": min(protocol.noop_min, value)}
+    lowered = {"noop_min": value} if value < protocol.noop_min else {}
+    return {"noop_max": value, **lowered}
 
 
 def _pool(_: Protocol, value: Any) -> dict[str, Any]:

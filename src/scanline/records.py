@@ -7,7 +7,7 @@ Knows no engine, network, store or algorithm, so that all of them can agree on i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -15,6 +15,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
+
+from . import stacks
 
 Array = npt.NDArray[Any]
 State = dict[str, Any]
@@ -43,6 +45,8 @@ class Spaces:
     num_actions: int
     life_loss_ends_return: bool = False
     """Whether a lost life cuts the return as the game's end does."""
+    stack_padding: str = "zeros"
+    """What fills the stack right after a reset: 'zeros', or the first frame ('repeat')."""
 
     @property
     def is_image(self) -> bool:
@@ -148,9 +152,57 @@ class Slot:
     life_lost: Tensor  # [T, B] bool
     version: Tensor  # [T] int64, updates in the weights that chose the step
     columns: dict[str, Tensor]  # each [T, B, ...]
-    first_agent_step: int = 0
-    final_frames: list[tuple[int, int, Tensor]] = field(default_factory=list)
-    """(t, b, stack [S, *frame]) of every truncated step: its true last observation."""
+    agent_steps: int = 0
+    """Global count before the slot's first step."""
+    finals: list[tuple[int, int, Tensor]] = field(default_factory=list)
+    """(t, b, observation [S, *frame]) of every truncated step: its true last observation."""
+    padding: str = "zeros"
+    """How stacks are filled right after a reset."""
+    life_loss_ends_return: bool = False
+
+    @classmethod
+    def allocate(
+        cls, spaces: Spaces, num_steps: int, num_envs: int, columns: Mapping[str, Column]
+    ) -> Slot:
+        """Zeroed arrays of one rollout."""
+        steps = (num_steps, num_envs)
+        frames = (spaces.stack + num_steps, num_envs, *spaces.frame_shape)
+        return cls(
+            frames=torch.zeros(frames, dtype=getattr(torch, spaces.frame_dtype)),
+            depth=torch.ones((num_steps + 1, num_envs), dtype=torch.uint8),
+            actions=torch.zeros(steps, dtype=torch.int64),
+            reward=torch.zeros(steps),
+            raw_reward=torch.zeros(steps),
+            terminated=torch.zeros(steps, dtype=torch.bool),
+            truncated=torch.zeros(steps, dtype=torch.bool),
+            life_lost=torch.zeros(steps, dtype=torch.bool),
+            version=torch.zeros(num_steps, dtype=torch.int64),
+            columns={n: torch.zeros((*steps, *c.shape), dtype=c.dtype) for n, c in columns.items()},
+            padding=spaces.stack_padding,
+            life_loss_ends_return=spaces.life_loss_ends_return,
+        )
+
+    @property
+    def num_steps(self) -> int:
+        return self.actions.shape[0]
+
+    @property
+    def stack(self) -> int:
+        return self.frames.shape[0] - self.num_steps
+
+    @property
+    def terminal(self) -> Tensor:
+        """Steps without a future [T, B]: the game ended, or a life where that counts."""
+        return self.terminated | self.life_lost if self.life_loss_ends_return else self.terminated
+
+    def observation(self, t: int) -> Tensor:
+        """Observations [B, S, *frame] before step t; t = T is the one after the last step."""
+        return stacks.build(self.frames[t : t + self.stack], self.depth[t], self.padding)
+
+    def observations(self) -> Tensor:
+        """Observations [T * B, S, *frame] of all steps; a view unless an episode is young."""
+        frames, depth = self.frames[:-1], self.depth[:-1]
+        return stacks.windows(frames, depth, self.padding).flatten(0, 1)
 
 
 @dataclass(frozen=True)
@@ -174,6 +226,12 @@ class Batch:
     """Global count when the batch was drawn: the argument of every schedule."""
     update: int
     """Number of this update, the key of its random draws."""
+    random: torch.Generator | None = None
+    """Keyed by the update: the only chance in a loss."""
+    next_observations: Tensor | None = None
+    """[N, S, *frame] n steps later, for losses that bootstrap from a pair."""
+    slot: Slot | None = None
+    """The same steps as whole sequences [T, B], for losses that need time."""
     weights: Tensor | None = None
     """[N] importance weights of a prioritised draw."""
     indices: Tensor | None = None
@@ -236,8 +294,15 @@ class Store(Protocol):
         """New priorities for what was drawn."""
 
 
-Policy = Callable[[Tensor, Tensor, int], Acted]
-"""(observations [b, S, *frame], env ids [b], global agent steps) to actions and columns."""
+class Policy(Protocol):
+    """A network, a parameter source and an algorithm's `act`, as one function."""
+
+    @property
+    def version(self) -> int:
+        """Updates in the weights that it acts with."""
+
+    def __call__(self, observations: Tensor, uniforms: Tensor, agent_steps: int) -> Acted:
+        """Actions and columns for observations [b, S, *frame] and draws [b, 2]."""
 
 
 class EpisodeEnd(NamedTuple):

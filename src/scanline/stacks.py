@@ -20,7 +20,7 @@ def build(frames: Tensor, depth: Tensor, padding: str) -> Tensor:
     young = torch.nonzero(depth < stack).flatten()
     if young.numel() == 0:
         return stacked
-    observations = stacked.contiguous()
+    observations = stacked.clone(memory_format=torch.contiguous_format)
     observations[young] = _padded(observations[young], depth[young], padding)
     return observations
 
@@ -33,7 +33,7 @@ def windows(frames: Tensor, depth: Tensor, padding: str) -> Tensor:
     young = torch.nonzero(depth < stack)
     if young.numel() == 0:
         return views
-    observations = views.contiguous()
+    observations = views.clone(memory_format=torch.contiguous_format)
     t, b = young[:, 0], young[:, 1]
     observations[t, b] = _padded(observations[t, b], depth[t, b], padding)
     assert observations.shape[:2] == (num_steps, num_envs)

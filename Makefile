@@ -1,0 +1,43 @@
+# The daily commands. `make train` and `make test` set up everything they need by themselves.
+
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.setup-done
+NATIVE := $(shell find native CMakeLists.txt -name '*.h' -o -name '*.cpp' -o -name 'CMakeLists.txt' 2>/dev/null)
+
+.PHONY: help setup train test lint format bench conformance clean
+
+help:  ## Show these lines
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
+
+setup: $(STAMP)  ## Create .venv with everything
+
+$(STAMP): pyproject.toml constraints.txt $(NATIVE)
+	@test -x $(BIN)/python || { echo "Creating $(VENV) ..."; $(PYTHON) -m venv $(VENV); }
+	@$(BIN)/python -c 'import torch' 2>/dev/null || echo "Installing into $(VENV): PyTorch alone is 200 MB (CPU build) to 3 GB (with CUDA), the rest about 300 MB; this happens once."
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[atari,video,bench,dev]"
+	@touch $@
+
+train: $(STAMP)  ## Train PAAC on Pong for about three minutes
+	$(BIN)/scanline train paac pong --seconds 180 --out runs/pong-first --if-exists number
+
+test: $(STAMP)  ## Run all tests
+	$(BIN)/python -m pytest
+
+lint: $(STAMP)  ## Check format, style and types
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	@find native -name '*.h' -o -name '*.cpp' -o -name '*.cu' | xargs $(BIN)/clang-format --dry-run --Werror
+
+format: $(STAMP)  ## Bring all sources into format
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+	@find native -name '*.h' -o -name '*.cpp' -o -name '*.cu' | xargs $(BIN)/clang-format -i
+
+bench: $(STAMP)  ## Measure emulation and training against the peers; close other programs first
+	$(BIN)/scanline bench training --recipes paac,a2c --peers sb3 --game pong --json benchmarks/results/training.json
+
+clean:  ## Remove what was built, but no run
+	rm -rf $(VENV) build .mypy_cache .pytest_cache .ruff_cache .hypothesis

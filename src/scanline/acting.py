@@ -1,0 +1,38 @@
+"""Acting: a network, a parameter source and an algorithm's `act`, as one policy.
+
+Takes observations and counter-based uniforms; gives actions and the columns to store.
+Knows no engine, sampler, store or optimiser.
+
+It asks for the current views at every call, so that it never acts on old ones by accident: which
+weights act (live, target copy, snapshot, central) is decided by whoever hands the source in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from .records import ActContext, Acted, Algorithm, Views
+
+Source = Callable[[], tuple[Views, int]]
+"""Gives the views to act with and the number of updates in them."""
+
+
+class NetworkPolicy:
+    """Acts with the behaviour view where there is one, else with the live one."""
+
+    def __init__(self, algorithm: Algorithm, source: Source, greedy: bool = False) -> None:
+        self._algorithm, self._source, self._greedy = algorithm, source, greedy
+
+    @property
+    def version(self) -> int:
+        return self._source()[1]
+
+    def __call__(self, observations: Tensor, uniforms: Tensor, agent_steps: int) -> Acted:
+        views, _ = self._source()
+        context = ActContext(views, uniforms, agent_steps, self._greedy)
+        with torch.inference_mode():
+            outputs = (views.behaviour or views.live)(observations)
+            return self._algorithm.act(outputs, context)

@@ -1,0 +1,94 @@
+"""Advantage actor-critic: the loss of A2C, PAAC, A3C and GA3C.
+
+Takes a rollout and gives n-step returns (`prepare`), then a batch and gives the loss.
+Knows no optimiser, buffer, process or environment.
+
+One loss serves four systems; they differ in who collects, how the batch is reduced, and in small
+numbers (factors, an epsilon inside the logarithm), all of which are settings here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from .. import returns
+from ..records import Batch, Experience, LossResult, PolicyValue, Slot, Views
+from .interface import Defaults, path_of
+
+LogForm = Literal["exact", "added", "floor"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ActorCritic(Defaults):
+    """Policy gradient with a value baseline, an entropy bonus and a squared value error."""
+
+    discount: float = 0.99
+    """Factor per agent step on the future."""
+    gae_lambda: float = 1.0
+    """Trace decay of the advantages; 1 gives plain n-step returns."""
+    entropy_coef: float = 0.01
+    """Weight of the entropy bonus."""
+    value_coef: float = 0.5
+    """Weight of the squared value error."""
+    loss_scale: float = 1.0
+    """Factor on the whole loss."""
+    reduction: Literal["mean", "sum"] = "mean"
+    """Whether the batch is averaged or summed; a learning rate belongs to one of them."""
+    log_form: LogForm = "exact"
+    """Logarithm of a probability: exact, of p + log_epsilon, or of max(p, log_epsilon)."""
+    log_epsilon: float = 0.0
+    """Number that keeps the logarithm finite in the forms `added` and `floor`."""
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.discount <= 1.0 or not 0.0 <= self.gae_lambda <= 1.0:
+            raise ValueError(
+                f"discount={self.discount} and gae_lambda={self.gae_lambda} must lie in 0..1."
+            )
+        if (self.log_form == "exact") != (self.log_epsilon == 0.0):
+            raise ValueError(
+                f"log_form={self.log_form!r} does not go with log_epsilon={self.log_epsilon}; "
+                "'exact' has none, 'added' and 'floor' need one above 0."
+            )
+
+    def prepare(self, views: Views, slot: Slot) -> Experience:
+        path = path_of(views, slot)
+        if self.gae_lambda == 1.0:
+            return Experience(slot, {"returns": returns.n_step(path, self.discount)})
+        value = views.live(slot.observations()).value.view_as(slot.reward)
+        advantage = returns.gae(path, value, self.discount, self.gae_lambda)
+        return Experience(slot, {"returns": advantage + value})
+
+    def loss(self, views: Views, batch: Batch) -> LossResult:
+        outputs: PolicyValue = views.live(batch.observations)
+        log_all, probabilities = self._log_probabilities(outputs.logits)
+        log_taken = log_all.gather(-1, batch.actions[:, None]).squeeze(-1)
+        error = batch.columns["returns"] - outputs.value
+        policy = -log_taken * error.detach()
+        entropy = -(probabilities * log_all).sum(-1)
+        value = error.square()
+        total = policy - self.entropy_coef * entropy + self.value_coef * value
+        loss = self.loss_scale * (total.sum() if self.reduction == "sum" else total.mean())
+        return LossResult({"all": loss}, _metrics(policy, value, entropy))
+
+    def _log_probabilities(self, logits: Tensor) -> tuple[Tensor, Tensor]:
+        """Logarithms and probabilities, both [N, A]."""
+        if self.log_form == "exact":
+            log_all = torch.log_softmax(logits, dim=-1)
+            return log_all, log_all.exp()
+        probabilities = torch.softmax(logits, dim=-1)
+        if self.log_form == "added":
+            return (probabilities + self.log_epsilon).log(), probabilities
+        return probabilities.clamp(min=self.log_epsilon).log(), probabilities
+
+
+def _metrics(policy: Tensor, value: Tensor, entropy: Tensor) -> Mapping[str, Tensor]:
+    return {
+        "losses/policy_loss": policy.detach().mean(),
+        "losses/value_loss": value.detach().mean(),
+        "losses/entropy": entropy.detach().mean(),
+    }

@@ -1,0 +1,213 @@
+"""Lockstep sampler: one or more groups of environments take turns, step by step.
+
+Takes an engine and a policy; fills one slot [T, B] of the store per call, in place.
+Knows nothing of losses, optimisers or replay.
+
+With one group the engine waits while the policy decides. With two, the engine's threads advance one
+group while the policy decides for the other, so the cheaper of the two is hidden. Two groups cannot
+help where engine and network share the same cores. The data of an environment depend on its own
+actions only: for a policy that treats rows alone, any number of groups gives the same slot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from .. import stacks, streams
+from ..engines.interface import Engine
+from ..records import Array, EpisodeEnd, Policy, Slot, State, StepArrays, to_array
+from .episodes import Episodes
+
+Mark = Callable[[str], None]
+"""Told which part ('acting', 'environment') the time from now on belongs to."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SamplingSettings:
+    """How experience is gathered."""
+
+    num_envs: int = 32
+    """Environments stepped together."""
+    rollout_agent_steps: int = 5
+    """Agent steps of every environment between two updates."""
+    num_groups: int = 1
+    """1: all environments in lockstep; 2: two halves take turns."""
+    decorrelation_agent_steps: int = 0
+    """Most random agent steps that an environment plays before training, so that games differ."""
+
+    def __post_init__(self) -> None:
+        if self.num_envs < 1 or self.rollout_agent_steps < 1:
+            raise ValueError(
+                f"num_envs={self.num_envs} and rollout_agent_steps={self.rollout_agent_steps} "
+                "must be at least 1."
+            )
+        if self.num_groups < 1 or self.num_envs % self.num_groups:
+            raise ValueError(
+                f"num_envs={self.num_envs} does not divide into num_groups={self.num_groups} equal "
+                f"groups; use a multiple of {max(self.num_groups, 1)}."
+            )
+
+
+class LockstepSampler:
+    """Steps every environment T times per `collect`."""
+
+    def __init__(self, engine: Engine, seed: int, mark: Mark = lambda part: None) -> None:
+        self._engine, self._seed, self._mark = engine, seed, mark
+        settings, spaces = engine.settings, engine.spaces
+        self._num_envs, self._size = settings.num_envs, settings.group_size
+        self._groups = [
+            slice(g * self._size, (g + 1) * self._size) for g in range(settings.num_groups)
+        ]
+        ids = settings.first_env_id + np.arange(self._num_envs)
+        self._draws = [streams.EnvStream(seed, "act", ids[envs]) for envs in self._groups]
+        self._episodes = Episodes(self._num_envs)
+        self._env_steps = 0
+        frames = (spaces.stack, self._num_envs, *spaces.frame_shape)
+        self._window = torch.zeros(frames, dtype=getattr(torch, spaces.frame_dtype))
+        self._depth = torch.ones(self._num_envs, dtype=torch.uint8)
+        self._final = np.zeros(frames[1:], spaces.frame_dtype)
+        self._lives = np.zeros(self._num_envs, np.int32)
+        self._targets: dict[int, list[list[StepArrays]]] = {}
+
+    def reset(self, decorrelation_agent_steps: int = 0) -> None:
+        """Starts all games, and plays a random number of random steps in each."""
+        scratch = Slot.allocate(self._engine.spaces, 1, self._num_envs, {})
+        arrays = [self._step_arrays(scratch, 0, envs) for envs in self._groups]
+        for group in range(len(self._groups)):
+            self._engine.reset(group, arrays[group])
+        self._decorrelate(scratch, arrays, decorrelation_agent_steps)
+        self._keep(scratch, 1)
+
+    def _decorrelate(self, slot: Slot, arrays: list[StepArrays], most_steps: int) -> None:
+        """Every game begins at a step of its own and then plays random actions until the last."""
+        ids = np.arange(self._num_envs) + self._engine.settings.first_env_id
+        chance = streams.uniforms(self._seed, "decorrelate", ids, 0)[:, 0]
+        starts = most_steps - (chance * (most_steps + 1)).astype(np.int64)
+        num_actions = self._engine.spaces.num_actions
+        for step in range(most_steps):
+            drawn = streams.uniforms(self._seed, "decorrelate", ids, step + 1)[:, 0]
+            actions = (drawn * num_actions).astype(np.int64)
+            for group, envs in enumerate(self._groups):
+                if (starts[envs] == step).any():
+                    self._engine.reset(group, arrays[group], starts[envs] == step)
+                    self._episodes.restart(np.flatnonzero(starts[envs] == step) + envs.start)
+                slot.frames[:-1, envs] = slot.frames[1:, envs].clone()
+                self._engine.send(group, actions[envs])
+            for group, envs in enumerate(self._groups):
+                self._engine.recv(group, arrays[group])
+                ended = arrays[group].terminated | arrays[group].truncated
+                self._episodes.note(envs, arrays[group].raw_reward, ended)
+        self._episodes.drain()
+
+    def collect(self, policy: Policy, into: Slot) -> Slot:
+        """Fills the slot: T steps of every environment, and the observation after the last."""
+        self._begin(into)
+        targets = self._targets_of(into)
+        for t in range(into.num_steps):
+            into.version[t] = policy.version
+            for group in range(len(self._groups)):
+                if t:
+                    self._receive(into, targets, t - 1, group)
+                self._act(policy, into, t, group)
+        for group in range(len(self._groups)):
+            self._receive(into, targets, into.num_steps - 1, group)
+        self._env_steps += into.num_steps
+        self._keep(into, into.num_steps)
+        return into
+
+    def drain_episodes(self) -> list[EpisodeEnd]:
+        """Games finished since the last call."""
+        return self._episodes.drain()
+
+    def _act(self, policy: Policy, slot: Slot, t: int, group: int) -> None:
+        envs = self._groups[group]
+        frames = slot.frames[t : t + slot.stack, envs]
+        observations = stacks.build(frames, slot.depth[t, envs], slot.padding)
+        self._mark("acting")
+        uniforms = self._draws[group].at(self._env_steps + t)
+        agent_steps = slot.agent_steps + t * self._num_envs
+        actions, columns = policy(observations, uniforms, agent_steps)
+        slot.actions[t, envs] = actions
+        for name, column in columns.items():
+            slot.columns[name][t, envs] = column
+        self._mark("environment")
+        self._engine.send(group, to_array(actions))
+
+    def _receive(self, slot: Slot, targets: list[list[StepArrays]], t: int, group: int) -> None:
+        arrays, envs = targets[t][group], self._groups[group]
+        self._engine.recv(group, arrays)
+        if arrays.truncated.any():
+            self._keep_finals(slot, t, envs, arrays.truncated)
+        self._episodes.note(envs, arrays.raw_reward, arrays.terminated | arrays.truncated)
+
+    def _keep_finals(self, slot: Slot, t: int, envs: slice, truncated: Array) -> None:
+        """Builds the true last observations of truncated episodes."""
+        for row in np.flatnonzero(truncated):
+            env = int(row) + envs.start
+            last = torch.from_numpy(self._final[env].copy())
+            older = slot.frames[t + 1 : t + slot.stack, env]
+            frames = torch.cat([older, last[None]])[:, None]
+            depth = (slot.depth[t, env : env + 1] + 1).clamp(max=slot.stack)
+            slot.finals.append((t, env, stacks.build(frames, depth, slot.padding)[0].clone()))
+
+    def _begin(self, slot: Slot) -> None:
+        slot.frames[: slot.stack] = self._window
+        slot.depth[0] = self._depth
+        slot.finals.clear()
+
+    def _keep(self, slot: Slot, t: int) -> None:
+        """Remembers the newest S frames for the next slot."""
+        self._window.copy_(slot.frames[t : t + slot.stack])
+        self._depth.copy_(slot.depth[t])
+
+    def _targets_of(self, slot: Slot) -> list[list[StepArrays]]:
+        """Where the engine writes step t of each group; made once per slot."""
+        if id(slot) not in self._targets:
+            self._targets[id(slot)] = [
+                [self._step_arrays(slot, t, envs) for envs in self._groups]
+                for t in range(slot.num_steps)
+            ]
+        return self._targets[id(slot)]
+
+    def _step_arrays(self, slot: Slot, t: int, envs: slice) -> StepArrays:
+        def view(tensor: Tensor) -> Array:
+            return to_array(tensor[envs])
+
+        return StepArrays(
+            frame=view(slot.frames[slot.stack + t]),
+            depth=view(slot.depth[t + 1]),
+            reward=view(slot.reward[t]),
+            raw_reward=view(slot.raw_reward[t]),
+            terminated=view(slot.terminated[t]),
+            truncated=view(slot.truncated[t]),
+            life_lost=view(slot.life_lost[t]),
+            lives=self._lives[envs],
+            final_frame=self._final[envs],
+        )
+
+    def state(self) -> State:
+        """Everything that the next `collect` depends on; environments only where they can tell."""
+        can = self._engine.can_snapshot
+        return {
+            "window": self._window.clone(),
+            "depth": self._depth.clone(),
+            "env_steps": self._env_steps,
+            "episodes": self._episodes.state(),
+            "environments": self._engine.snapshot() if can else None,
+        }
+
+    def load(self, state: State) -> None:
+        """Continues exactly, or with new games where the engine has no snapshots."""
+        self._env_steps = state["env_steps"]
+        if state["environments"] is None:
+            self.reset()
+            return
+        self._window.copy_(state["window"])
+        self._depth.copy_(state["depth"])
+        self._episodes.load(state["episodes"])
+        self._engine.restore(state["environments"])

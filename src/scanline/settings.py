@@ -1,0 +1,119 @@
+"""Settings: many small frozen dataclasses seen as one flat list of names.
+
+Takes any frozen dataclass whose fields may be dataclasses again; gives every leaf with its type,
+value and sentence, and copies with some leaves changed. Knows no particular setting.
+
+Each part keeps its own settings next to the code that reads them. A user still wants to write
+`learning_rate=1e-3` without knowing which part reads it: leaf names are unique within a tree, and
+this module finds them. The string under a field is its help.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import difflib
+import inspect
+import textwrap
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar, get_type_hints
+
+Tree = TypeVar("Tree")
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """One setting of a tree."""
+
+    path: tuple[str, ...]
+    type: Any
+    value: Any
+    help: str
+
+    @property
+    def name(self) -> str:
+        return self.path[-1]
+
+
+def leaves(tree: Any) -> Iterator[Leaf]:
+    """Every setting of a dataclass and of the dataclasses inside it, in order."""
+    hints, sentences = get_type_hints(type(tree)), field_sentences(type(tree))
+    for field in dataclasses.fields(tree):
+        value = getattr(tree, field.name)
+        if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            for leaf in leaves(value):
+                yield dataclasses.replace(leaf, path=(field.name, *leaf.path))
+        else:
+            yield Leaf((field.name,), hints[field.name], value, sentences.get(field.name, ""))
+
+
+def field_sentences(cls: type) -> Mapping[str, str]:
+    """The string literal under each field of a dataclass, those of its bases included."""
+    sentences: dict[str, str] = {}
+    for owner in reversed(cls.__mro__):
+        if dataclasses.is_dataclass(owner):
+            sentences |= _own_sentences(owner)
+    return sentences
+
+
+def _own_sentences(cls: type) -> dict[str, str]:
+    try:
+        source = textwrap.dedent(inspect.getsource(cls))
+    except (OSError, TypeError):  # made without a file, e.g. typed into a prompt
+        return {}
+    body = ast.parse(source).body[0]
+    assert isinstance(body, ast.ClassDef)
+    found = {}
+    for first, second in zip(body.body, body.body[1:], strict=False):
+        is_field = isinstance(first, ast.AnnAssign) and isinstance(first.target, ast.Name)
+        if is_field and isinstance(second, ast.Expr) and isinstance(second.value, ast.Constant):
+            found[first.target.id] = inspect.cleandoc(str(second.value.value))  # type: ignore[attr-defined]
+    return found
+
+
+def override(tree: Tree, changes: Mapping[str, Any]) -> Tree:
+    """A copy with leaves changed by name; an unknown name is answered with the nearest."""
+    by_name = {leaf.name: leaf for leaf in leaves(tree)}
+    for name, value in changes.items():
+        plain = name.replace("-", "_")
+        if plain not in by_name:
+            near = difflib.get_close_matches(plain, by_name, n=1, cutoff=0.0)[0]
+            raise ValueError(f"There is no setting {name!r} here; did you mean {near!r}?")
+        tree = _replaced(tree, by_name[plain].path, value)
+    return tree
+
+
+def _replaced(tree: Any, path: tuple[str, ...], value: Any) -> Any:
+    if len(path) > 1:
+        value = _replaced(getattr(tree, path[0]), path[1:], value)
+    return dataclasses.replace(tree, **{path[0]: value})
+
+
+def check_unique(tree: Any) -> None:
+    """Refuses a tree in which two leaves share a name."""
+    seen: dict[str, tuple[str, ...]] = {}
+    for leaf in leaves(tree):
+        if leaf.name in seen:
+            raise ValueError(
+                f"Two settings are called {leaf.name!r}: {'.'.join(seen[leaf.name])} and "
+                f"{'.'.join(leaf.path)}; rename one."
+            )
+        seen[leaf.name] = leaf.path
+
+
+def to_dict(tree: Any) -> dict[str, Any]:
+    """A nested dictionary fit for JSON: dataclasses by field, callables by their name."""
+    return {field.name: _plain(getattr(tree, field.name)) for field in dataclasses.fields(tree)}
+
+
+def _plain(value: Any) -> Any:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {"type": type(value).__name__, **to_dict(value)}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    return getattr(value, "__qualname__", str(value))

@@ -1,0 +1,5 @@
+"""Stores: the arrays between acting and learning."""
+
+from .rollout import RolloutSettings, RolloutStore
+
+__all__ = ["RolloutSettings", "RolloutStore"]

@@ -1,0 +1,135 @@
+"""Returns against slow versions written from their definitions, over random episodes."""
+
+from __future__ import annotations
+
+import hypothesis.strategies as st
+import torch
+from hypothesis import given, settings
+from torch.testing import assert_close
+
+from scanline import returns
+from scanline.returns import Clips, Path
+
+DISCOUNT = 0.9
+
+
+@st.composite
+def paths(draw: st.DrawFn) -> tuple[Path, torch.Tensor, torch.Tensor]:
+    """A random rollout with its values and importance ratios."""
+    num_steps, num_envs = draw(st.integers(1, 7)), draw(st.integers(1, 3))
+    random = torch.Generator().manual_seed(draw(st.integers(0, 10**6)))
+
+    def normal(*shape: int) -> torch.Tensor:
+        return torch.randn(shape, generator=random, dtype=torch.float64)
+
+    kind = torch.randint(0, 4, (num_steps, num_envs), generator=random)
+    path = Path(
+        reward=normal(num_steps, num_envs),
+        terminal=kind == 0,
+        truncated=kind == 1,
+        final_value=normal(num_steps, num_envs),
+        last_value=normal(num_envs),
+    )
+    ratio = torch.rand((num_steps, num_envs), generator=random, dtype=torch.float64) * 2
+    return path, normal(num_steps, num_envs), ratio
+
+
+def bootstrap(path: Path, t: int, b: int, following: float) -> float:
+    """What replaces the future after step t, by the definition of each end."""
+    if path.terminal[t, b]:
+        return 0.0
+    return float(path.final_value[t, b]) if path.truncated[t, b] else following
+
+
+def ended(path: Path, t: int, b: int) -> bool:
+    return bool(path.terminal[t, b] or path.truncated[t, b])
+
+
+def n_step_by_definition(path: Path, t: int, b: int) -> float:
+    """Sum of discounted rewards until the first end, then the bootstrap."""
+    total, factor = 0.0, 1.0
+    for k in range(t, path.reward.shape[0]):
+        total += factor * float(path.reward[k, b])
+        factor *= DISCOUNT
+        if ended(path, k, b):
+            return total + factor * bootstrap(path, k, b, 0.0)
+    return total + factor * float(path.last_value[b])
+
+
+def next_value(path: Path, value: torch.Tensor, t: int, b: int) -> float:
+    last = t + 1 == value.shape[0]
+    following = float(path.last_value[b]) if last else float(value[t + 1, b])
+    return bootstrap(path, t, b, following)
+
+
+@given(paths())
+@settings(max_examples=60, deadline=None)
+def test_n_step_equals_its_definition(drawn: tuple[Path, torch.Tensor, torch.Tensor]) -> None:
+    path, _, _ = drawn
+    got = returns.n_step(path, DISCOUNT)
+    for t in range(got.shape[0]):
+        for b in range(got.shape[1]):
+            assert abs(float(got[t, b]) - n_step_by_definition(path, t, b)) < 1e-9
+
+
+@given(paths(), st.floats(0, 1))
+@settings(max_examples=60, deadline=None)
+def test_gae_equals_the_sum_of_discounted_errors(
+    drawn: tuple[Path, torch.Tensor, torch.Tensor], trace: float
+) -> None:
+    path, value, _ = drawn
+    got = returns.gae(path, value, DISCOUNT, trace)
+    for t in range(got.shape[0]):
+        for b in range(got.shape[1]):
+            total, factor = 0.0, 1.0
+            for k in range(t, got.shape[0]):
+                future = DISCOUNT * next_value(path, value, k, b)
+                total += factor * (float(path.reward[k, b]) + future - float(value[k, b]))
+                factor *= DISCOUNT * trace
+                if ended(path, k, b):
+                    break
+            assert abs(float(got[t, b]) - total) < 1e-9
+
+
+@given(paths())
+@settings(max_examples=40, deadline=None)
+def test_gae_with_full_traces_is_the_n_step_return_less_the_value(
+    drawn: tuple[Path, torch.Tensor, torch.Tensor],
+) -> None:
+    path, value, _ = drawn
+    assert_close(returns.gae(path, value, DISCOUNT, 1.0) + value, returns.n_step(path, DISCOUNT))
+
+
+@given(paths())
+@settings(max_examples=60, deadline=None)
+def test_vtrace_equals_its_sum_of_products(
+    drawn: tuple[Path, torch.Tensor, torch.Tensor],
+) -> None:
+    path, value, ratio = drawn
+    clips = Clips(rho=1.3, c=0.9)
+    got = returns.vtrace(path, value, ratio, DISCOUNT, clips)
+    rho, trace = ratio.clamp(max=clips.rho), ratio.clamp(max=clips.c)
+    for t in range(value.shape[0]):
+        for b in range(value.shape[1]):
+            total, factor = float(value[t, b]), 1.0
+            for k in range(t, value.shape[0]):
+                future = DISCOUNT * next_value(path, value, k, b)
+                delta = float(path.reward[k, b]) + future - float(value[k, b])
+                total += factor * float(rho[k, b]) * delta
+                factor *= DISCOUNT * float(trace[k, b])
+                if ended(path, k, b):
+                    break
+            assert abs(float(got.value[t, b]) - total) < 1e-9
+            target = next_value(path, got.value, t, b)
+            advantage = float(path.reward[t, b]) + DISCOUNT * target - float(value[t, b])
+            assert abs(float(got.advantage[t, b]) - float(rho[t, b]) * advantage) < 1e-9
+
+
+@given(paths())
+@settings(max_examples=40, deadline=None)
+def test_vtrace_on_policy_is_the_n_step_return(
+    drawn: tuple[Path, torch.Tensor, torch.Tensor],
+) -> None:
+    path, value, ratio = drawn
+    got = returns.vtrace(path, value, torch.ones_like(ratio), DISCOUNT, Clips())
+    assert_close(got.value, returns.n_step(path, DISCOUNT))
