@@ -94,7 +94,7 @@ inline const std::vector<SettingField>& setting_fields() {
       SCANLINE_CHOICE(reward_clip, RewardClip),
       SCANLINE_NUMBER(episode_limit_frames, 0, 2000000000),
       SCANLINE_CHOICE(reset, ResetKind),
-      SCANLINE_NUMBER(reset_cache, 1, 100000),
+      SCANLINE_NUMBER(reset_cache_states, 1, 100000),
       SCANLINE_CHOICE(random_stream, RandomStream),
       SCANLINE_CHOICE(autoreset, Autoreset),
   };

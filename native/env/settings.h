@@ -50,7 +50,7 @@ struct EnvSettings {
 
   // The engine.
   ResetKind reset = ResetKind::kAle;                    // ALE's reset, or a state from a cache
-  i32 reset_cache = 30;                                 // states in that cache, per game and mode
+  i32 reset_cache_states = 30;                          // states in that cache, per game and mode
   RandomStream random_stream = RandomStream::kCounter;  // Philox by environment, or ALE's MT19937
   Autoreset autoreset = Autoreset::kNextStep;           // when an ended episode starts anew
 };
