@@ -74,11 +74,18 @@ SCANLINE_HD inline void start_tia_frame(MachineState& state, const Properties& p
   }
 }
 
-// After a frame that ended: its number of lines, counted to the end of the last instruction.
-SCANLINE_HD inline void end_tia_frame(MachineState& state) {
-  state.lines_of_last_frame =
-      static_cast<u16>(lines_since_frame_start(state, clock_of(state.cycles)));
-  state.greyed = 0;
+// After the last access of a run, with state.cycles up to date: counts the lines of a frame that
+// ended (to the end of its last instruction), or greys once what a partial frame has not reached.
+template <class Sink>
+SCANLINE_HD inline void finish_tia_frame(MachineState& state, const Properties& properties,
+                                         Sink& sink) {
+  const i32 line = lines_since_frame_start(state, clock_of(state.cycles));
+  if (!state.partial) {
+    state.lines_of_last_frame = static_cast<u16>(line);
+  } else if (!state.greyed) {
+    sink.grey(line > properties.y_start ? line - properties.y_start : 0, properties.height);
+  }
+  state.greyed = state.partial;
 }
 
 SCANLINE_HD inline void reset_tia_registers(MachineState& state) {

@@ -175,26 +175,45 @@ SCANLINE_HD SCANLINE_INLINE constexpr i32 player_middle(u32 nusiz) {
 
 // --- collisions ----------------------------------------------------------------------------------
 
-// Pair of objects behind latch bit `latch` of MachineState::collision, as a set of objects;
-// 0 for the bit that has no pair.
-SCANLINE_HD SCANLINE_INLINE u32 latch_pair(u32 latch) {
-  static constexpr u8 kPairs[16] = {(1 << kM0) | (1 << kP1),          (1 << kM0) | (1 << kP0),
-                                    (1 << kM1) | (1 << kP0),          (1 << kM1) | (1 << kP1),
-                                    (1 << kP0) | (1 << kPlayfield),   (1 << kP0) | (1 << kBall),
-                                    (1 << kP1) | (1 << kPlayfield),   (1 << kP1) | (1 << kBall),
-                                    (1 << kM0) | (1 << kPlayfield),   (1 << kM0) | (1 << kBall),
-                                    (1 << kM1) | (1 << kPlayfield),   (1 << kM1) | (1 << kBall),
-                                    (1 << kBall) | (1 << kPlayfield), 0,
-                                    (1 << kP0) | (1 << kP1),          (1 << kM0) | (1 << kM1)};
-  return kPairs[latch];
+// The two objects behind latch bit `latch` of MachineState::collision; bit 13 has none.
+struct LatchPair {
+  u8 first;
+  u8 second;
+};
+
+constexpr u32 kNumLatches = 16;
+constexpr u32 kUnusedLatch = 13;
+
+SCANLINE_HD SCANLINE_INLINE constexpr LatchPair latch_pair(u32 latch) {
+  switch (latch) {
+      // clang-format off
+    case 0: return {kM0, kP1};           // CXM0P
+    case 1: return {kM0, kP0};
+    case 2: return {kM1, kP0};           // CXM1P
+    case 3: return {kM1, kP1};
+    case 4: return {kP0, kPlayfield};    // CXP0FB
+    case 5: return {kP0, kBall};
+    case 6: return {kP1, kPlayfield};    // CXP1FB
+    case 7: return {kP1, kBall};
+    case 8: return {kM0, kPlayfield};    // CXM0FB
+    case 9: return {kM0, kBall};
+    case 10: return {kM1, kPlayfield};   // CXM1FB
+    case 11: return {kM1, kBall};
+    case 12: return {kBall, kPlayfield}; // CXBLPF
+    case 14: return {kP0, kP1};          // CXPPMM
+    case 15: return {kM0, kM1};
+    default: return {kP0, kP0};
+      // clang-format on
+  }
 }
 
-// Latches set where exactly the objects of the set meet.
-SCANLINE_HD inline u32 latches_of(u32 objects) {
+// Latches of all pairs within a set of objects.
+SCANLINE_HD constexpr u32 latches_of(u32 objects) {
   u32 latches = 0;
-  for (u32 latch = 0; latch < 16; ++latch) {
-    const u32 pair = latch_pair(latch);
-    if (pair != 0 && (objects & pair) == pair) latches |= 1u << latch;
+  for (u32 latch = 0; latch < kNumLatches; ++latch) {
+    const LatchPair pair = latch_pair(latch);
+    const u32 both = object_bit(pair.first) | object_bit(pair.second);
+    if (latch != kUnusedLatch && (objects & both) == both) latches |= 1u << latch;
   }
   return latches;
 }

@@ -50,16 +50,7 @@ class PlainTia {
     return ended;
   }
 
-  // After the last access of a run, with state.cycles up to date: counts the lines of a frame that
-  // ended, greys what a partial one left. The state is canonical afterwards.
-  SCANLINE_HD void finish() {
-    if (!state_.partial) return end_tia_frame(state_);
-    if (!state_.greyed) {
-      const i32 line = lines_since_frame_start(state_, clock_of(state_.cycles));
-      sink_.grey(line > properties_.y_start ? line - properties_.y_start : 0, properties_.height);
-    }
-    state_.greyed = 1;
-  }
+  SCANLINE_HD void finish() { finish_tia_frame(state_, properties_, sink_); }
 
  private:
   SCANLINE_HD void strobe_player_reset(u32 i, i32 clock) {
