@@ -103,6 +103,15 @@ class BasicConsole {
     return properties_.height < kMinScreenHeight ? kMinScreenHeight : properties_.height;
   }
   const u8* screen() const { return pictures_ + (machine.buffer_parity ? kPictureBytes : 0); }
+  const u8* previous_screen() const {
+    return pictures_ + (machine.buffer_parity ? 0 : kPictureBytes);
+  }
+
+  // Continues from another moment of the same console; the pictures stay as they are.
+  void go_to(const MachineState& machine_then, const CartridgeState& cartridge_then) {
+    machine = machine_then;
+    cartridge_ = cartridge_then;
+  }
 
   // What a game's score rules may read of the cartridge: its RAM, without side effects.
   u8 cartridge_ram(u16 address) const { return cartridge_.ram[address & 0x7F]; }
