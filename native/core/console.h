@@ -58,7 +58,13 @@ SCANLINE_HD inline void reset_machine(MachineState& machine, CartridgeState& car
   machine.pc = u16(machine.pc | (Cartridge::read(slot, 0xFFFD) << 8));
 }
 
-// Everything that decides the future of a console, pictures included.
+// Everything that decides the future of a console, except for what its pictures still show.
+struct ConsoleState {
+  MachineState machine;
+  CartridgeState cartridge;
+};
+
+// The same, pictures included.
 struct ConsoleSnapshot {
   MachineState machine;
   CartridgeState cartridge;
@@ -107,14 +113,14 @@ class BasicConsole {
     return pictures_ + (machine.buffer_parity ? 0 : kPictureBytes);
   }
 
-  // Continues from another moment of the same console; the pictures stay as they are.
-  void go_to(const MachineState& machine_then, const CartridgeState& cartridge_then) {
-    machine = machine_then;
-    cartridge_ = cartridge_then;
-  }
-
   // What a game's score rules may read of the cartridge: its RAM, without side effects.
   u8 cartridge_ram(u16 address) const { return cartridge_.ram[address & 0x7F]; }
+
+  ConsoleState state() const { return {machine, cartridge_}; }
+  void set_state(const ConsoleState& state) {
+    machine = state.machine;
+    cartridge_ = state.cartridge;
+  }
 
   void save(ConsoleSnapshot& snapshot) const {
     snapshot.machine = machine;

@@ -16,28 +16,28 @@ constexpr u8 kSwitchReset = 0x01, kSwitchSelect = 0x02, kSwitchColour = 0x08;
 constexpr u8 kSwitchLeftA = 0x40, kSwitchRightA = 0x80;
 
 // What one action presses: the four directions in the order of the port's pins, then fire.
-enum Pressed : u8 { kUp = 1, kDown = 2, kLeft = 4, kRight = 8, kFire = 16 };
+enum Pressed : u8 { kLineUp = 1, kLineDown = 2, kLineLeft = 4, kLineRight = 8, kLineFire = 16 };
 
 SCANLINE_HD inline u8 pressed_by(u32 action) {
   static constexpr u8 kPressed[kNumActions] = {
       0,
-      kFire,
-      kUp,
-      kRight,
-      kLeft,
-      kDown,
-      kUp | kRight,
-      kUp | kLeft,
-      kDown | kRight,
-      kDown | kLeft,
-      kUp | kFire,
-      kRight | kFire,
-      kLeft | kFire,
-      kDown | kFire,
-      kUp | kRight | kFire,
-      kUp | kLeft | kFire,
-      kDown | kRight | kFire,
-      kDown | kLeft | kFire,
+      kLineFire,
+      kLineUp,
+      kLineRight,
+      kLineLeft,
+      kLineDown,
+      kLineUp | kLineRight,
+      kLineUp | kLineLeft,
+      kLineDown | kLineRight,
+      kLineDown | kLineLeft,
+      kLineUp | kLineFire,
+      kLineRight | kLineFire,
+      kLineLeft | kLineFire,
+      kLineDown | kLineFire,
+      kLineUp | kLineRight | kLineFire,
+      kLineUp | kLineLeft | kLineFire,
+      kLineDown | kLineRight | kLineFire,
+      kLineDown | kLineLeft | kLineFire,
   };
   return action < kNumActions ? kPressed[action] : 0;
 }
@@ -60,7 +60,7 @@ SCANLINE_HD inline void set_paddle_buttons(MachineState& s, const Properties& pr
                                            bool button0, bool button1) {
   const bool pin3 = properties.swap_paddles ? button0 : button1;
   const bool pin4 = properties.swap_paddles ? button1 : button0;
-  const u8 pressed = u8((pin3 ? kLeft : 0) | (pin4 ? kRight : 0));
+  const u8 pressed = u8((pin3 ? kLineLeft : 0) | (pin4 ? kLineRight : 0));
   s.swcha = 0xFF;
   if (properties.left_paddles) s.swcha = u8(~(properties.swap_ports ? pressed : pressed << 4));
   s.fire_lines = 0;
@@ -118,8 +118,8 @@ SCANLINE_HD inline void turn_paddle(i32& resistance, const Properties& propertie
                                     float strength) {
   const u8 pressed = pressed_by(action);
   const double step = double(kPaddleStep) * (strength < 0 ? -double(strength) : double(strength));
-  if (pressed & kRight) resistance += i32(-step);
-  if (pressed & kLeft) resistance += i32(step);
+  if (pressed & kLineRight) resistance += i32(-step);
+  if (pressed & kLineLeft) resistance += i32(step);
   if (resistance < kPaddleMin) resistance = kPaddleMin;
   if (resistance > properties.paddle_max) resistance = properties.paddle_max;
 }

@@ -72,8 +72,7 @@ class SeenConsole : public Console {
 
   // A frame as it began, its inputs included.
   struct Start {
-    MachineState machine;
-    CartridgeState cartridge;
+    ConsoleState console;
     bool drawn = true;
   };
 
@@ -82,8 +81,7 @@ class SeenConsole : public Console {
 
   void remember() {
     newest_ = (newest_ + 1) % kNumRecent;
-    recent(0).machine = this->machine;
-    recent(0).cartridge = this->cartridge();
+    recent(0).console = this->state();
   }
 
   bool is_whole() const {
@@ -96,18 +94,17 @@ class SeenConsole : public Console {
   // beneath it was missing. Emulation is deterministic; what was changed since, such as an input,
   // is put back.
   void draw_recent(i32 count) {
-    const MachineState machine_now = this->machine;
-    const CartridgeState cartridge_now = this->cartridge();
+    const ConsoleState now = this->state();
     bool beneath_was_missing = false;
     for (i32 ago = count - 1; ago >= 0; --ago) {
       Start& start = recent(ago);
       if (start.drawn && !(ago == 0 && beneath_was_missing)) continue;
       if (ago == 2) beneath_was_missing = true;
-      this->go_to(start.machine, start.cartridge);
+      this->set_state(start.console);
       Console::run_frame(true);
       start.drawn = true;
     }
-    this->go_to(machine_now, cartridge_now);
+    this->set_state(now);
   }
 
   Start starts_[kNumRecent];

@@ -58,6 +58,14 @@ def uniforms(
     return (words >> np.uint32(8)).astype(np.float32) * np.float32(2.0**-24)
 
 
+def seeds(seed: int, purpose: str, rows: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    """One seed in 0..2^31 - 1 per row, for generators that are not ours."""
+    row = np.asarray(rows, np.uint64)
+    zero = np.zeros_like(row)
+    counters = np.stack([row & _MASK, row >> _SHIFT, zero, zero], axis=-1).astype(np.uint32)
+    return (philox(key_of(seed, purpose), counters)[..., 0] >> np.uint32(1)).astype(np.int64)
+
+
 def generator(seed: int, purpose: str, *counters: int) -> torch.Generator:
     """A fresh torch generator for one purpose and place, e.g. one update."""
     text = "/".join(map(str, (seed, purpose, *counters)))

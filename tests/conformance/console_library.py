@@ -1,8 +1,11 @@
 """The native console for comparisons: builds native/tests/console_abi.cpp and wraps it.
 
-Takes ROM bytes; gives RAM and screens after each emulated frame. Knows nothing of ALE. The library is
-rebuilt when a header is newer than it, so a comparison never tests an old build.
+Takes ROM bytes and a row of the game table; gives RAM, screen, reward, lives and end after each
+frame. Knows nothing of ALE. The library is rebuilt when a source is newer, so that a comparison
+never tests an old build. `variant` names another console type, to compare a faster one.
 """
+
+from __future__ import annotations
 
 import ctypes
 import os
@@ -13,68 +16,80 @@ import tempfile
 import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-SOURCE = ROOT / "native" / "tests" / "console_abi.cpp"
-RESET_ACTION = 40
+NATIVE = ROOT / "native"
+SOURCE = NATIVE / "tests" / "console_abi.cpp"
+FLAGS = ["-std=c++17", "-O2", "-ffp-contract=off", "-Wall", "-Wextra", "-shared", "-fPIC"]
 
 
-def build() -> pathlib.Path:
+def build(variant: str) -> pathlib.Path:
     """Compiles the library if a source is newer; returns its path."""
     folder = pathlib.Path(os.environ.get("SCANLINE_TEST_BUILD", ROOT / "build" / "conformance"))
-    library = folder / "libconsole_abi.so"
-    newest = max(path.stat().st_mtime for path in [SOURCE, *(ROOT / "native" / "core").glob("*.h")])
+    library = folder / f"lib{variant}.so"
+    headers = [path for part in ("core", "games") for path in (NATIVE / part).rglob("*.h")]
+    newest = max(path.stat().st_mtime for path in [SOURCE, *headers])
     if library.exists() and library.stat().st_mtime >= newest:
         return library
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         fresh = pathlib.Path(scratch) / library.name
-        flags = ["-std=c++17", "-O2", "-ffp-contract=off", "-Wall", "-Wextra", "-shared", "-fPIC"]
-        subprocess.run([os.environ.get("CXX", "g++"), *flags, str(SOURCE), "-o", fresh], check=True)
+        compiler = os.environ.get("CXX", "g++")
+        define = f"-DSCANLINE_TEST_CONSOLE={variant}"
+        subprocess.run([compiler, *FLAGS, define, str(SOURCE), "-o", str(fresh)], check=True)
         fresh.replace(library)
     return library
 
 
-def load() -> ctypes.CDLL:
-    library = ctypes.CDLL(str(build()))
+def load(variant: str = "Console") -> ctypes.CDLL:
+    library = ctypes.CDLL(str(build(variant)))
     library.console_create.restype = ctypes.c_void_p
-    for name in ("destroy", "system_reset", "emulate", "press_select", "ram", "screen_height", "screen", "machine"):
-        getattr(library, f"console_{name}").argtypes = None
     return library
 
 
 class NativeConsole:
-    """One console driven frame by frame, with ALE's input rules."""
+    """One console with ALE's reset and act, without sticky actions."""
 
-    def __init__(self, library: ctypes.CDLL, rom: bytes):
-        handle = library.console_create(rom, len(rom))
+    def __init__(self, library: ctypes.CDLL, rom: bytes, game_index: int):
+        handle = library.console_create(rom, len(rom), game_index)
         if not handle:
-            raise ValueError(f"a ROM of {len(rom)} bytes has a cartridge type without an implementation")
+            raise ValueError(f"a ROM of {len(rom)} bytes has a cartridge type without a policy")
         self._library = library
         self._handle = ctypes.c_void_p(handle)
         self._ram = np.zeros(128, np.uint8)
         self._screen = np.zeros((library.console_screen_height(self._handle), 160), np.uint8)
+        self._machine = np.zeros(library.console_machine_bytes(), np.uint8)
+        self.default_mode = library.console_default_mode(self._handle)
 
     def __del__(self) -> None:
         if hasattr(self, "_handle"):
             self._library.console_destroy(self._handle)
 
-    def system_reset(self) -> None:
-        self._library.console_system_reset(self._handle)
+    def reset(self, mode: int | None = None, difficulty: int = 0) -> None:
+        mode = self.default_mode if mode is None else mode
+        self._library.console_reset(self._handle, mode, difficulty)
 
-    def emulate(self, action: int, num_frames: int = 1, *, action_b: int = 0, difficulty: int = 0) -> None:
-        self._library.console_emulate(self._handle, action, action_b, num_frames, difficulty)
+    def act(self, action: int, action_b: int = 0) -> int:
+        return self._library.console_act(self._handle, action, action_b)
 
-    def press_select(self, num_frames: int, *, difficulty: int = 0) -> None:
-        self._library.console_press_select(self._handle, num_frames, difficulty)
+    def draw(self, on: bool) -> None:
+        self._library.console_draw(self._handle, int(on))
+
+    def lives(self) -> int:
+        return self._library.console_lives(self._handle)
+
+    def terminal(self) -> bool:
+        return bool(self._library.console_terminal(self._handle))
 
     def ram(self) -> np.ndarray:
-        self._library.console_ram(self._handle, self._ram.ctypes.data_as(ctypes.c_void_p))
-        return self._ram
+        return self._fill("ram", self._ram)
 
     def screen(self) -> np.ndarray:
-        self._library.console_screen(self._handle, self._screen.ctypes.data_as(ctypes.c_void_p))
-        return self._screen
+        return self._fill("screen", self._screen)
 
-    def machine(self) -> bytes:
-        buffer = ctypes.create_string_buffer(self._library.console_machine_bytes())
-        self._library.console_machine(self._handle, buffer)
-        return buffer.raw
+    def machine(self) -> np.ndarray:
+        return self._fill("machine", self._machine)
+
+    def _fill(self, what: str, array: np.ndarray) -> np.ndarray:
+        getattr(self._library, f"console_{what}")(
+            self._handle, array.ctypes.data_as(ctypes.c_void_p)
+        )
+        return array

@@ -10,12 +10,14 @@ schedule many small ones with `poll`: one interface serves all three.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from ..protocols import Protocol as AgentProtocol
-from ..records import Array, Spaces, StepArrays
+
+if TYPE_CHECKING:  # worker processes read this module and must start without torch
+    from ..records import Array, Spaces, StepArrays
 
 Autoreset = Literal["same-step", "next-step", "disabled"]
 ResetKind = Literal["ale", "cached"]
@@ -85,8 +87,14 @@ class Engine(Protocol):
     spaces: Spaces
     can_snapshot: bool
 
-    def reset(self, group: int, out: StepArrays, mask: Array | None = None) -> None:
-        """Starts new episodes in the group (where `mask` says, if given) and writes their start."""
+    def reset(
+        self, group: int, out: StepArrays, mask: Array | None = None, seed: int | None = None
+    ) -> None:
+        """Starts new episodes in the group and writes their start.
+
+        With a mask [b], only there, and other rows of `out` stay as they are. The first reset
+        draws from `settings.seed`; a seed starts the random streams anew.
+        """
 
     def send(self, group: int, actions: Array) -> None:
         """Hands one action per environment of the group, int64 [b]; returns at once."""
@@ -96,6 +104,9 @@ class Engine(Protocol):
 
     def poll(self, timeout_seconds: float) -> list[int]:
         """Groups whose results are ready; waits up to the timeout for the first."""
+
+    def counters(self, group: int) -> Mapping[str, Array]:
+        """Further numbers of the last step, [b] each, such as frame counters; may be empty."""
 
     def snapshot(self) -> list[bytes]:
         """One complete, versioned state per environment, taken with nothing in flight."""

@@ -133,8 +133,8 @@ class LockstepSampler:
         agent_steps = slot.agent_steps + t * self._num_envs
         actions, columns = policy(observations, uniforms, agent_steps)
         slot.actions[t, envs] = actions
-        for name, column in columns.items():
-            slot.columns[name][t, envs] = column
+        for name, stored in slot.columns.items():
+            stored[t, envs] = columns[name]
         self._mark("environment")
         self._engine.send(group, to_array(actions))
 

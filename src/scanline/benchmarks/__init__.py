@@ -1,0 +1,1 @@
+"""Benchmarks: our own rates beside the peers', on the same work in the same run."""

@@ -1,0 +1,1 @@
+"""Drivers of peers: the same work, done by somebody else's library."""

@@ -1,0 +1,79 @@
+"""Benchmark results: rows, their machine, their table.
+
+Takes figures of interleaved repeats; gives rows with median and spread, JSON and a printed table.
+Knows no engine and no recipe: a row is a dictionary.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import statistics
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy
+import torch
+from rich.console import Console
+from rich.table import Table
+
+Row = dict[str, Any]
+
+
+def machine() -> Row:
+    """What the figures were measured on."""
+    return {
+        "processor": _processor(),
+        "cores": len(os.sched_getaffinity(0)),
+        "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
+        "system": platform.platform(),
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "numpy": numpy.__version__,
+        "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
+    }
+
+
+def _processor() -> str:
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor()
+
+
+def summary(repeats: Sequence[Mapping[str, float]]) -> Row:
+    """Median of each figure, and the spread (highest less lowest over median) of each."""
+    row: Row = {}
+    for name in repeats[0]:
+        values = [repeat[name] for repeat in repeats]
+        row[name] = statistics.median(values)
+        row[f"{name}_spread"] = round((max(values) - min(values)) / (row[name] or 1.0), 4)
+    return row | {"repeats": len(repeats)}
+
+
+def write_json(path: Path, rows: Sequence[Row]) -> None:
+    """`{"machine": ..., "rows": [...]}`, complete or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_suffix(path.suffix + ".unfinished")
+    unfinished.write_text(json.dumps({"machine": machine(), "rows": list(rows)}, indent=1) + "\n")
+    unfinished.replace(path)
+
+
+def print_table(rows: Sequence[Row], columns: Sequence[str], title: str) -> None:
+    """The rows for a person."""
+    table = Table(title=title, title_justify="left")
+    for column in columns:
+        table.add_column(column.replace("_", " "), justify="right")
+    for row in rows:
+        table.add_row(*(_cell(row.get(column)) for column in columns))
+    Console().print(table)
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, float):
+        return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+    return str(value)

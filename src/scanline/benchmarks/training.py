@@ -1,0 +1,126 @@
+"""`bench training`: agent steps per second of recipes and of peers matched with them.
+
+Takes recipes, peers, a game; gives rows, each the median of interleaved repeats with its spread.
+Knows no library's inside: the drivers do the work in processes of their own.
+
+Repeats are interleaved (every contender once, then every contender again), so that a machine that
+slows down slows all of them. A ratio is always of rows of one run.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from .. import recipes, settings
+from .rows import Row, print_table, summary
+from .work import Figures, Work, measure
+
+COLUMNS = (
+    "recipe",
+    "peer",
+    "engine",
+    "network",
+    "batch_size",
+    "num_envs",
+    "torch_threads",
+    "agent_sps",
+    "agent_sps_spread",
+    "raw_fps",
+    "ups",
+    "limit_sps",
+    "times_peer",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingBench:
+    """What to measure."""
+
+    recipes: Sequence[str] = ("paac", "a2c")
+    """Recipes of ours."""
+    peers: Sequence[str] = ()
+    """'sb3': Stable-Baselines3, on its own environments and on ale-py's vector environment."""
+    game: str = "pong"
+    engine: str | None = None
+    """Our engine; the default one when not given."""
+    repeats: int = 3
+    """Interleaved repeats of every contender."""
+    seconds: float = 20.0
+    """Timed seconds of one repeat."""
+    warm_up_seconds: float = 5.0
+    """Seconds before the clock starts."""
+    num_threads: int | None = None
+    """Engine threads; all cores when not given."""
+    torch_threads: int | None = None
+    """Threads of PyTorch, for us and for the peers; all cores when not given."""
+    settings: dict[str, Any] = field(default_factory=dict)
+    """Settings that all contenders share, e.g. num_envs."""
+
+
+_SPELLINGS = {"sb3": ("sb3", "sb3-vector")}
+
+
+def contenders(bench: TrainingBench, engine: str) -> list[Work]:
+    """Every recipe, and behind each its peers."""
+    found = []
+    for recipe in bench.recipes:
+        own = Work(
+            recipe=recipe,
+            game=bench.game,
+            engine=engine,
+            seconds=bench.seconds,
+            warm_up_seconds=bench.warm_up_seconds,
+            num_threads=bench.num_threads,
+            torch_threads=bench.torch_threads,
+            settings=bench.settings,
+        )
+        found.append(own)
+        for peer in bench.peers:
+            for spelling in _SPELLINGS.get(peer, (peer,)):
+                found.append(dataclasses.replace(own, peer=spelling))
+    return found
+
+
+def run(bench: TrainingBench, engine: str, say: Any = print) -> list[Row]:
+    """Rows of all contenders."""
+    works = contenders(bench, engine)
+    figures: list[list[Figures]] = [[] for _ in works]
+    for repeat in range(bench.repeats):
+        for place, work in enumerate(works):
+            figures[place].append(measure(work))
+            rate = figures[place][-1]["agent_sps"]
+            say(f"repeat {repeat + 1}: {work.peer or 'scanline'} {work.recipe} {rate:,.0f} steps/s")
+    rows = [_row(work, done) for work, done in zip(works, figures, strict=True)]
+    for row in rows:
+        row["times_peer"] = _times_peer(row, rows)
+    return rows
+
+
+def _row(work: Work, repeats: list[Figures]) -> Row:
+    recipe = recipes.find(work.recipe).replace(**work.settings)
+    batch_size = recipe.sampling.num_envs * recipe.sampling.rollout_agent_steps
+    return {
+        "recipe": work.recipe,
+        "peer": work.peer,
+        "game": work.game,
+        "engine": {None: work.engine, "sb3": "subprocess", "sb3-vector": "ale"}[work.peer],
+        "network": settings.to_dict(recipe)["network"],
+        "batch_size": batch_size // recipe.store.num_minibatches,
+        "num_envs": recipe.sampling.num_envs,
+        "num_threads": work.num_threads,
+        "torch_threads": work.torch_threads,
+        **summary(repeats),
+    }
+
+
+def _times_peer(row: Row, rows: Sequence[Row]) -> float | None:
+    """Our rate over the peer's; on a peer's row, how many times we are faster than it."""
+    own = [r for r in rows if r["recipe"] == row["recipe"] and r["peer"] is None]
+    return None if row["peer"] is None else round(own[0]["agent_sps"] / row["agent_sps"], 2)
+
+
+def show(rows: Sequence[Row]) -> None:
+    print_table(rows, COLUMNS, "Training, agent steps per second (times peer: we are so many times faster)")

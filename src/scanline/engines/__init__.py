@@ -1,0 +1,100 @@
+"""Engines: what steps the environments, by name.
+
+Takes a name and `EngineSettings`; gives an `Engine`. Knows the list of engines, and imports one
+only when it is built: an engine that is not used costs nothing and may be missing.
+
+The order of `KINDS` is the order of preference among those that play Atari.
+Importing this package also registers the toy game `scanline/Catch-v0` with Gymnasium.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import gymnasium
+
+from .. import games
+from . import catch
+from .interface import Autoreset, Engine, EngineError, EngineSettings, Game, ResetKind
+
+__all__ = [
+    "KINDS",
+    "Autoreset",
+    "Engine",
+    "EngineError",
+    "EngineKind",
+    "EngineSettings",
+    "Game",
+    "ResetKind",
+    "build",
+    "default_name",
+    "kind",
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineKind:
+    """One row of the table of engines."""
+
+    summary: str
+    """One sentence for `scanline list engines`."""
+    protocol: str
+    """The preset that the engine honours and uses when none is named."""
+    build: Callable[[EngineSettings], Engine]
+
+
+def _built_by(module: str) -> Callable[[EngineSettings], Engine]:
+    def build(settings: EngineSettings) -> Engine:
+        engine: Engine = importlib.import_module(f".{module}", __name__).build(settings)
+        return engine
+
+    return build
+
+
+KINDS: Mapping[str, EngineKind] = {
+    "ale": EngineKind(
+        summary="ale-py's own vector environment in C++ threads, the reference.",
+        protocol="ale-vector",
+        build=_built_by("ale"),
+    ),
+    "gymnasium": EngineKind(
+        summary="Worker processes with several environments each, for any Gymnasium id.",
+        protocol="as-is",
+        build=_built_by("gymnasium"),
+    ),
+}
+
+
+def kind(name: str) -> EngineKind:
+    """The engine of this name."""
+    if name not in KINDS:
+        near = difflib.get_close_matches(name, KINDS, n=1, cutoff=0.0)[0]
+        raise ValueError(
+            f"There is no engine {name!r}; did you mean {near!r}? One of {', '.join(KINDS)}."
+        )
+    return KINDS[name]
+
+
+def default_name(game: Game) -> str:
+    """The engine for a game: the first of the table for Atari, `gymnasium` for anything else."""
+    first = game if isinstance(game, str) or callable(game) else game[0]
+    if not isinstance(first, str) or ":" in first:
+        return "gymnasium"
+    try:
+        games.find(first)
+    except ValueError:
+        if first in gymnasium.registry:
+            return "gymnasium"
+        raise
+    return next(iter(KINDS))
+
+
+def build(name: str, settings: EngineSettings) -> Engine:
+    """An engine, ready to be reset."""
+    return kind(name).build(settings)
+
+
+catch.register()

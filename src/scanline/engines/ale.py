@@ -1,0 +1,221 @@
+"""Engine `ale`: ale-py's own vector environment, the reference for the field.
+
+Takes the name of one Atari game; writes steps into the caller's arrays as every engine does.
+Is the only module that imports ale-py (GPL-2), and only when an engine is built.
+
+One `AtariVectorEnv` per group steps its environments in C++ threads. It is asked for single frames
+and raw rewards: stacks and clipping are ours, as the protocol says. Its quirks stay: the frame in
+which a game ends is never drawn, so the last frame is the one before (`terminal_frame="stale"`).
+A step happens inside this process, so there is no worker to lose and `wait_seconds` has no use.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from typing import Any
+
+import numpy as np
+
+from .. import games, streams
+from ..processes import granted_cores
+from ..protocols import Protocol
+from ..records import Array, Spaces, StepArrays
+from .interface import EngineSettings
+from .rules import Honoured, StepRules, Turns, refuse_others
+
+NEAREST = "ale-vector"
+_NEVER_FRAMES = 2**31 - 1
+_COUNTERS = ("frame_number", "episode_frame_number")
+
+_HONOURED: Honoured = {
+    "pooling": ("none", "grey", "rgb"),
+    "colour": ("grey", "rgb"),
+    "resize": ("area",),
+    "crop": ("none",),
+    "stack_padding": ("zeros", "repeat"),
+    "noop_min": (0,),
+    "noop_unit": ("frames",),
+    "fire_reset": ("none", "before-noops"),
+    "life_loss": ("ignore", "end-return", "full-reset"),
+    "terminal_frame": ("stale",),
+}
+
+Results = tuple[Array, Array, Array, Array, dict[str, Array]]
+
+
+class AleEngine:
+    """`AtariVectorEnv` behind the engine's interface."""
+
+    name = "ale"
+    can_snapshot = False
+
+    def __init__(self, settings: EngineSettings) -> None:
+        self.settings = settings
+        _check(settings)
+        make_pool = _vector_class()
+        options = _options(settings)
+        self._pools = [make_pool(**options) for _ in range(settings.num_groups)]
+        self.spaces = _spaces(settings.protocol, int(self._pools[0].single_action_space.n))
+        self._turns = Turns(settings.num_groups, settings.group_size)
+        self._rules = StepRules(settings.num_envs, settings.protocol, settings.autoreset)
+        self._seeded = [False] * settings.num_groups
+        self._counters: list[Mapping[str, Array]] = [{}] * settings.num_groups
+        self._futures: dict[int, Future[Results]] = {}
+        self._receivers: ThreadPoolExecutor | None = None
+
+    def reset(
+        self, group: int, out: StepArrays, mask: Array | None = None, seed: int | None = None
+    ) -> None:
+        self._turns.reset(group, partly=mask is not None)
+        rows = self._turns.rows(group)
+        where = np.ones(self.settings.group_size, np.bool_) if mask is None else mask
+        frames, info = self._pools[group].reset(
+            seed=self._seeds(group, where, seed), options={"reset_mask": where}
+        )
+        out.frame[where] = frames[where, 0]
+        out.lives[where] = info["lives"][where]
+        self._counters[group] = {name: info[name] for name in _COUNTERS}
+        self._rules.started(rows, out, mask)
+
+    def send(self, group: int, actions: Array) -> None:
+        self._rules.refuse_ended(self._turns.rows(group))
+        self._turns.send(group)
+        self._pools[group].send(actions)
+
+    def recv(self, group: int, out: StepArrays) -> None:
+        self._turns.receive(group)
+        future = self._futures.pop(group, None)
+        results: Results = self._pools[group].recv() if future is None else future.result()
+        frames, rewards, terminated, truncated, info = results
+        np.copyto(out.frame, frames[:, 0])
+        np.copyto(out.raw_reward, rewards, casting="unsafe")  # int32, exact below 2^24
+        np.copyto(out.terminated, terminated)
+        np.copyto(out.truncated, truncated)
+        np.copyto(out.lives, info["lives"])
+        ended = terminated | truncated
+        if ended.any():
+            final = info.get("final_obs", frames)  # only with same-step do the two differ
+            out.final_frame[ended] = final[ended, 0]
+        self._counters[group] = {name: info[name] for name in _COUNTERS}
+        self._rules.stepped(self._turns.rows(group), out)
+
+    def poll(self, timeout_seconds: float) -> list[int]:
+        """ale-py can only wait, so each group that is polled gets a thread that waits for it."""
+        self._turns.refuse_closed()
+        waiting = self._turns.in_flight()
+        if self._receivers is None:
+            self._receivers = ThreadPoolExecutor(self.settings.num_groups, "scanline-ale")
+        for group in waiting:
+            if group not in self._futures:
+                self._futures[group] = self._receivers.submit(self._pools[group].recv)
+        wait(self._futures.values(), timeout_seconds, FIRST_COMPLETED)
+        return [group for group in waiting if self._futures[group].done()]
+
+    def counters(self, group: int) -> Mapping[str, Array]:
+        return self._counters[group]
+
+    def snapshot(self) -> list[bytes]:
+        raise ValueError("Engine 'ale' has no snapshots: ale-py's vector environment offers none.")
+
+    def restore(self, snapshots: Sequence[bytes]) -> None:
+        raise ValueError("Engine 'ale' has no snapshots: ale-py's vector environment offers none.")
+
+    def close(self) -> None:
+        if self._turns.close():
+            if self._receivers is not None:
+                self._receivers.shutdown()
+            for group in self._turns.in_flight():
+                if group not in self._futures:
+                    self._pools[group].recv()
+            self._pools.clear()
+
+    def _seeds(self, group: int, where: Array, seed: int | None) -> Array | None:
+        if seed is None and self._seeded[group]:
+            return None
+        self._seeded[group] = True
+        env_ids = self.settings.first_env_id + self._turns.rows(group).start + np.flatnonzero(where)
+        return streams.seeds(self.settings.seed if seed is None else seed, "environment", env_ids)
+
+
+def _check(settings: EngineSettings) -> None:
+    protocol = settings.protocol
+    refuse_others(protocol, {**_HONOURED, **_dependent(protocol)}, "ale", NEAREST)
+    if settings.mode is not None or settings.difficulty is not None:
+        raise ValueError(
+            f"Engine 'ale' plays every game in its default mode and difficulty, not "
+            f"mode={settings.mode} and difficulty={settings.difficulty}: ale-py's vector "
+            "environment has no such option."
+        )
+
+
+def _dependent(protocol: Protocol) -> Honoured:
+    """What can be honoured only together with other options."""
+    return {
+        "frame_skip_min": (protocol.frame_skip,),
+        "pooling": ("none", "grey" if protocol.colour == "grey" else "rgb"),
+    }
+
+
+def _game_id(settings: EngineSettings) -> str:
+    game = settings.game
+    if callable(game):
+        raise ValueError(
+            f"Engine 'ale' takes the name of a game, not {game!r}; use engine='gymnasium'."
+        )
+    ids = {games.find(name).id for name in ([game] if isinstance(game, str) else game)}
+    if len(ids) != 1:
+        raise ValueError(
+            f"Engine 'ale' plays one game in all environments, not {', '.join(sorted(ids))}; "
+            "use an engine for each."
+        )
+    return ids.pop()
+
+
+def _vector_class() -> Callable[..., Any]:
+    try:
+        found: Callable[..., Any] = importlib.import_module("ale_py.vector_env").AtariVectorEnv
+    except ImportError as error:
+        raise ImportError(
+            "Engine 'ale' needs ale-py 0.12 or newer; get it with: pip install 'scanline[atari]'"
+        ) from error
+    return found
+
+
+def _options(settings: EngineSettings) -> dict[str, Any]:
+    protocol = settings.protocol
+    num_threads = settings.num_threads or granted_cores()
+    return {
+        "game": _game_id(settings),
+        "num_envs": settings.group_size,
+        "num_threads": min(num_threads, settings.group_size),
+        "max_num_frames_per_episode": protocol.episode_limit_frames or _NEVER_FRAMES,
+        "repeat_action_probability": protocol.sticky,
+        "full_action_space": protocol.full_action_space,
+        "autoreset_mode": "SameStep" if settings.autoreset == "same-step" else "NextStep",
+        "img_height": protocol.height,
+        "img_width": protocol.width,
+        "grayscale": protocol.colour == "grey",
+        "stack_num": 1,
+        "frameskip": protocol.frame_skip,
+        "maxpool": protocol.pooling != "none",
+        "noop_max": protocol.noop_max + 1,  # theirs is the first number that is not drawn
+        "episodic_life": protocol.life_loss == "full-reset",
+        "reward_clipping": False,
+        "use_fire_reset": protocol.fire_reset == "before-noops",
+    }
+
+
+def _spaces(protocol: Protocol, num_actions: int) -> Spaces:
+    colours = () if protocol.colour == "grey" else (3,)
+    return Spaces(
+        frame_shape=(protocol.height, protocol.width, *colours),
+        frame_dtype="uint8",
+        stack=protocol.stack,
+        num_actions=num_actions,
+        life_loss_ends_return=protocol.life_loss_ends_return,
+    )
+
+
+build: Callable[[EngineSettings], AleEngine] = AleEngine
