@@ -124,6 +124,8 @@ void console_screen(void* handle, u8* pixels) {
   const TestedConsole& console = from(handle).console;
   std::memcpy(pixels, console.screen(), size_t(console.screen_height()) * 160);
 }
-void console_machine(void* handle, MachineState* machine) { *machine = from(handle).console.machine; }
+void console_machine(void* handle, MachineState* machine) {
+  *machine = from(handle).console.machine;
+}
 u32 console_machine_bytes() { return sizeof(MachineState); }
 }

@@ -10,6 +10,7 @@
 #include "../core/rom_identify.h"
 #include "../core/tia_masks.h"
 #include "../env/ale_environment.h"
+#include "../env/seen_console.h"
 #include "../games/table.h"
 
 #ifndef SCANLINE_TEST_CONSOLE
@@ -23,7 +24,7 @@ namespace {
 using MaskConsole = BasicConsole<PlainLoop, MaskTia>;
 
 struct Handle {
-  using Environment = AleEnvironment<SCANLINE_TEST_CONSOLE>;
+  using Environment = AleEnvironment<SeenConsole<SCANLINE_TEST_CONSOLE>>;
 
   std::vector<u8> bytes;
   Environment env;

@@ -117,3 +117,16 @@ def _plain(value: Any) -> Any:
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     return getattr(value, "__qualname__", str(value))
+
+
+def restore(tree: Tree, record: Mapping[str, Any]) -> Tree:
+    """A copy with the values that `to_dict` wrote; what JSON cannot hold stays as it is."""
+    changes = {}
+    for leaf in leaves(tree):
+        value: Any = record
+        for part in leaf.path:
+            value = value.get(part) if isinstance(value, Mapping) else None
+        plain = leaf.value is None or isinstance(leaf.value, (bool, int, float, str, tuple))
+        if plain and value is not None:
+            changes[leaf.name] = tuple(value) if isinstance(value, list) else value
+    return override(tree, changes)

@@ -14,11 +14,19 @@ import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-import gymnasium
+from gymnasium.envs.registration import registry
 
 from .. import games
 from . import catch
-from .interface import Autoreset, Engine, EngineError, EngineSettings, Game, ResetKind
+from .interface import (
+    Autoreset,
+    Engine,
+    EngineError,
+    EngineSettings,
+    Game,
+    ProtocolRefusedError,
+    ResetKind,
+)
 
 __all__ = [
     "KINDS",
@@ -28,6 +36,7 @@ __all__ = [
     "EngineKind",
     "EngineSettings",
     "Game",
+    "ProtocolRefusedError",
     "ResetKind",
     "build",
     "default_name",
@@ -86,7 +95,7 @@ def default_name(game: Game) -> str:
     try:
         games.find(first)
     except ValueError:
-        if first in gymnasium.registry:
+        if first in registry:
             return "gymnasium"
         raise
     return next(iter(KINDS))

@@ -63,7 +63,9 @@ class InProcess:
     """All environments here, stepped when their group is waited for: for debugging and tests."""
 
     def __init__(self, settings: BlockSettings, layout: Fields, group_size: int) -> None:
-        self.arrays: Arrays = {name: np.zeros(shape, dtype) for name, (shape, dtype) in layout.items()}
+        self.arrays: Arrays = {
+            name: np.zeros(shape, dtype) for name, (shape, dtype) in layout.items()
+        }
         self._group_size = group_size
         self._orders: list[tuple[int, int]] = []
         self._block = self._guarded(Block, settings, self.arrays)
