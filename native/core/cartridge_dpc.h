@@ -10,8 +10,13 @@
 namespace scanline {
 
 struct CartridgeDPC {
-  static constexpr u32 kNumRandomWords = 0;
+  static constexpr u32 kNumRandomWords = 0, kRegionBytes = 0x1000;
+  static constexpr u32 kPlainBegin = 0x80, kPlainEnd = 0xFC0;
   static constexpr u32 kDisplay = 8192, kDisplaySize = 2048;
+
+  SCANLINE_HD static u32 slice(const MachineState& machine, u32 window) {
+    return machine.bank[0] * 4u + (window & 3);
+  }
 
   SCANLINE_HD static void clock_shift_register(CartridgeState& own) {
     const u32 r = own.shift_register;
@@ -153,5 +158,32 @@ struct CartridgeDPC {
     own.music_clock_fraction = 0.0;
   }
 };
+
+// Calls `action` with the policy of a supported type; does nothing for the others.
+template <class Action>
+inline void visit_cartridge(CartridgeType type, Action action) {
+  switch (type) {
+    case CartridgeType::k2K:
+      return action(Cartridge2K());
+    case CartridgeType::k4K:
+      return action(Cartridge4K());
+    case CartridgeType::kF8:
+      return action(CartridgeF8());
+    case CartridgeType::kF8SC:
+      return action(CartridgeF8SC());
+    case CartridgeType::kF6:
+      return action(CartridgeF6());
+    case CartridgeType::kF6SC:
+      return action(CartridgeF6SC());
+    case CartridgeType::kE0:
+      return action(CartridgeE0());
+    case CartridgeType::kFE:
+      return action(CartridgeFE());
+    case CartridgeType::kDPC:
+      return action(CartridgeDPC());
+    default:
+      return;
+  }
+}
 
 }  // namespace scanline

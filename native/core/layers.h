@@ -16,15 +16,12 @@ struct Layers {
   Bits160 field;  // colour of the playfield
 };
 
-SCANLINE_HD SCANLINE_INLINE Bits160 mask_if(u32 enabled, u32 object, const Bits160* masks) {
-  return enabled & object_bit(object) ? masks[object] : Bits160::none();
-}
-
-SCANLINE_HD inline Layers layers_of(Priority priority, u32 enabled, const Bits160* masks) {
-  Bits160 zero = mask_if(enabled, kP0, masks) | mask_if(enabled, kM0, masks);
-  Bits160 one = mask_if(enabled, kP1, masks) | mask_if(enabled, kM1, masks);
-  Bits160 field = mask_if(enabled, kBall, masks);
-  const Bits160 playfield = mask_if(enabled, kPlayfield, masks);
+// `masks` of all objects in the order of Object; empty for those that are not enabled.
+SCANLINE_HD inline Layers layers_of(Priority priority, const Bits160* masks) {
+  Bits160 zero = masks[kP0] | masks[kM0];
+  Bits160 one = masks[kP1] | masks[kM1];
+  Bits160 field = masks[kBall];
+  const Bits160 playfield = masks[kPlayfield];
   if (priority.playfield_first) {
     field = field | playfield;
     zero = without(zero, field);

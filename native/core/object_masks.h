@@ -30,12 +30,11 @@ SCANLINE_HD SCANLINE_INLINE Pattern96 with_copies(u64 shape, u32 copies) {
   return {shape * near, copies & 16 ? static_cast<u32>(shape) : 0};
 }
 
-SCANLINE_HD inline Bits160 player_mask(u8 pattern, u32 nusiz, i32 pos, bool first_hidden) {
-  u64 shape = reverse_bits(pattern);
-  if (player_stretch(nusiz) == 1)
-    shape = static_cast<u64>(widen_twice(static_cast<u32>(shape))) << 1;
-  if (player_stretch(nusiz) == 2)
-    shape = static_cast<u64>(widen_fourfold(static_cast<u32>(shape))) << 1;
+// `bits` are the player's eight pixels, bit 0 leftmost.
+SCANLINE_HD inline Bits160 player_mask(u8 bits, u32 nusiz, i32 pos, bool first_hidden) {
+  u64 shape = bits;
+  if (player_stretch(nusiz) == 1) shape = static_cast<u64>(widen_twice(bits)) << 1;
+  if (player_stretch(nusiz) == 2) shape = static_cast<u64>(widen_fourfold(bits)) << 1;
   const u32 copies = copies_of(nusiz) & (first_hidden ? ~1u : ~0u);
   return Bits160::place(with_copies(shape, copies), pos);
 }

@@ -21,7 +21,7 @@ struct Span {
   i32 begin;
   i32 end;
   u32 enabled;           // set of enabled objects
-  const Bits160* masks;  // one of each object; those of enabled objects are valid
+  const Bits160* masks;  // of each object; empty if it is not enabled
 };
 
 struct NoPixels {
@@ -62,7 +62,7 @@ class Pixels {
     const u8 colours[4] = {map_(state.colu[0]), map_(state.colu[1]), map_(state.colu[2]),
                            map_(state.colu[3])};
     const Priority priority = priority_of(state.ctrlpf, span.enabled);
-    paint(row, span.begin, span.end, layers_of(priority, span.enabled, span.masks), colours);
+    paint(row, span.begin, span.end, layers_of(priority, span.masks), colours);
     if (state.comb && span.begin < kCombPixels)
       fill(row, span.begin, span.end < kCombPixels ? span.end : kCombPixels, map_(0));
   }

@@ -111,15 +111,30 @@ SCANLINE_HD SCANLINE_INLINE constexpr bool ball_at(i32 width, i32 pos, i32 x) {
 
 // --- motion --------------------------------------------------------------------------------------
 
-// Pixels to the right that HMOVE, written in CPU cycle `line_cycle` of a line, moves an object
-// whose motion register holds `nibble`.
-SCANLINE_HD SCANLINE_INLINE constexpr i32 hmove_motion(i32 line_cycle, u32 nibble) {
-  const i32 motion = nibble < 8 ? -static_cast<i32>(nibble) : 16 - static_cast<i32>(nibble);
+// What HMOVE does in one CPU cycle of a line: dx = min(max(motion, floor) - late, ceiling).
+struct HmoveBounds {
+  i32 floor;
+  i32 late;
+  i32 ceiling;
+};
+
+SCANLINE_HD SCANLINE_INLINE constexpr HmoveBounds hmove_bounds(i32 line_cycle) {
   const i32 quarter = (3 * line_cycle + 1) / 4;
-  if (line_cycle == 75) return motion;
-  if (line_cycle <= 20) return motion > quarter - 9 ? motion : quarter - 9;
-  const i32 late = motion - (quarter - 47);
-  return late < 0 ? late : 0;
+  if (line_cycle == 75) return {-8, 0, 8};
+  if (line_cycle <= 20) return {quarter - 9, 0, 8};
+  return {-8, quarter - 47, 0};
+}
+
+// Pixels to the right that HMOVE moves an object whose motion register holds `nibble`.
+SCANLINE_HD SCANLINE_INLINE constexpr i32 hmove_motion(HmoveBounds bounds, u32 nibble) {
+  const i32 motion = 8 - static_cast<i32>(nibble ^ 8);  // two's complement, to the left
+  const i32 dx = (motion > bounds.floor ? motion : bounds.floor) - bounds.late;
+  return dx < bounds.ceiling ? dx : bounds.ceiling;
+}
+
+// Objects with a motion register of 0 stay where they are.
+SCANLINE_HD SCANLINE_INLINE constexpr bool hmove_keeps_zero(HmoveBounds bounds) {
+  return bounds.floor <= 0 && bounds.late <= 0;
 }
 
 SCANLINE_HD SCANLINE_INLINE constexpr bool hmove_draws_comb(i32 line_cycle) {

@@ -28,7 +28,7 @@ void masks_equal_single_pixels() {
     const u32 nusiz = u32(random.below(64)), bits = u32(random.below(1 << 20));
     const i32 pos = random.below(160), width = random.below(4) ? narrow_width(nusiz) : 0;
     const bool flag = random.one_in(2);
-    CHECK(mask_equals(player_mask(pattern, nusiz, pos, flag),
+    CHECK(mask_equals(player_mask(reverse_bits(pattern), nusiz, pos, flag),
                       [&](i32 x) { return player_at(pattern, nusiz, pos, flag, x); }));
     CHECK(mask_equals(missile_mask(nusiz, width, pos),
                       [&](i32 x) { return missile_at(nusiz, width, pos, x); }));
@@ -58,7 +58,9 @@ void painting_equals_the_priority_of_each_pixel() {
       if (x >= begin && x < end)
         expected[x] = colours[colour_at(priority, objects & enabled, x < 80)];
     }
-    const Layers layers = layers_of(priority, enabled, masks);
+    for (u32 object = 0; object < kNumObjects; ++object)
+      if ((enabled & object_bit(object)) == 0) masks[object] = Bits160::none();
+    const Layers layers = layers_of(priority, masks);
     paint(painted, begin, end, layers, colours);
     paint_portably(portable, begin, end, layers, colours);
     CHECK(std::memcmp(painted, expected, 160) == 0);

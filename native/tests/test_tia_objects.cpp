@@ -110,12 +110,15 @@ void motion_has_the_fingerprint_of_ales_table() {
   std::uint64_t fingerprint = 0xCBF29CE484222325ull;
   for (int cycle = 0; cycle < 76; ++cycle) {
     for (u32 nibble = 0; nibble < 16; ++nibble) {
-      fingerprint = (fingerprint ^ u8(hmove_motion(cycle, nibble))) * 0x100000001B3ull;
+      fingerprint =
+          (fingerprint ^ u8(hmove_motion(hmove_bounds(cycle), nibble))) * 0x100000001B3ull;
     }
   }
   CHECK(fingerprint == 0x59D168952173DE20ull);
-  for (u32 nibble = 0; nibble < 16; ++nibble) CHECK(hmove_motion(40, nibble) == 0);
-  CHECK(hmove_motion(3, 7) == -7 && hmove_motion(3, 8) == 8);
+  for (u32 nibble = 0; nibble < 16; ++nibble) CHECK(hmove_motion(hmove_bounds(40), nibble) == 0);
+  CHECK(hmove_motion(hmove_bounds(3), 7) == -7 && hmove_motion(hmove_bounds(3), 8) == 8);
+  for (int cycle = 0; cycle < 76; ++cycle)
+    CHECK(hmove_keeps_zero(hmove_bounds(cycle)) == (hmove_motion(hmove_bounds(cycle), 0) == 0));
 }
 
 void a_player_reset_meets_starts_and_copies_of_the_old_place() {
