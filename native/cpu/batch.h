@@ -1,0 +1,276 @@
+// batch.h -- many environments, stepped by threads.
+//
+// Takes actions; writes results into arrays of the caller. Two ways of waiting share the same
+// machinery: groups (contiguous ranges that are sent and received together; lockstep is one group)
+// and single environments received in the order in which they finish. Each environment is stepped
+// by one thread at a time, from its own state and its own random stream, so results depend neither
+// on the number of threads nor on the neighbours. Nothing is allocated while stepping.
+//
+// Calls for different groups may come from different threads. Misuse (sending twice, stepping
+// before a reset) is answered by a Status; the binding turns it into a Python error.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "step_arrays.h"
+#include "thread_pool.h"
+
+namespace scanline {
+
+enum class Status : u8 {
+  kOk,
+  kBusy,       // results of an earlier call have not been received
+  kNotSent,    // nothing was sent
+  kNotReset,   // an environment was stepped before its first reset
+  kEnded,      // an ended environment must be reset first: autoreset is disabled
+  kBadAction,  // an action index is not in the environment's set
+  kTimeout,
+};
+
+struct Outcome {
+  Status status = Status::kOk;
+  i32 env = -1;  // the environment it is about, if one
+};
+
+// One environment with its episode; `Env` as in episode.h.
+template <class Env>
+struct Slot {
+  template <class... Args>
+  Slot(std::shared_ptr<const EpisodeRules> shared, const EnvStream& stream, Args&&... args)
+      : rules(std::move(shared)), env(std::forward<Args>(args)...), episode(env, *rules, stream) {}
+  std::shared_ptr<const EpisodeRules> rules;
+  Env env;
+  Episode<Env> episode;
+};
+
+template <class Env>
+class Batch {
+ public:
+  using Clock = ThreadPool::Clock;
+  using Slots = std::vector<std::unique_ptr<Slot<Env>>>;
+
+  Batch(Slots slots, i32 num_groups, i32 num_threads)
+      : slots_(std::move(slots)),
+        frame_bytes_(slots_[0]->rules->observer->frame_bytes()),
+        staging_(num_envs(), frame_bytes_),
+        jobs_(slots_.size()),
+        pool_(num_threads, num_envs() + num_groups, [this](i32 env) { run(env); }) {
+    finished_.reserve(slots_.size());
+    for (i32 g = 0; g < num_groups; ++g)
+      groups_.emplace_back(new Group(group_size(num_groups), num_threads));
+    for (i32 i = 0; i < num_envs(); ++i) singles_.emplace_back(new Work(1, 1));
+  }
+
+  i32 num_envs() const { return static_cast<i32>(slots_.size()); }
+  i32 num_groups() const { return static_cast<i32>(groups_.size()); }
+  i32 num_threads() const { return pool_.num_threads(); }
+  i32 frame_bytes() const { return frame_bytes_; }
+  i32 group_size() const { return group_size(num_groups()); }
+  Slot<Env>& slot(i32 env) { return *slots_[static_cast<size_t>(env)]; }
+
+  // ---- groups ----
+
+  // Starts episodes where `mask` (or everywhere, if null) and waits for them. With `resume` an
+  // environment does what its end waits for, which after a lost life is no new game.
+  Outcome reset(i32 group, const StepArrays& out, const bool* mask, bool resume,
+                Clock::time_point deadline) {
+    Group& g = *groups_[static_cast<size_t>(group)];
+    if (g.sent) return {Status::kBusy, -1};
+    i32 num_jobs = 0;
+    for (i32 i = 0; i < group_size(); ++i) {
+      if (mask != nullptr && !mask[i]) continue;
+      const i32 env = group * group_size() + i;
+      prepare(env, resume ? Kind::kRestart : Kind::kReset, 0, out.row(i, frame_bytes_));
+      g.work.jobs()[num_jobs++] = env;
+    }
+    launch(g.work, num_jobs);
+    return wait(g, deadline);
+  }
+
+  // `out` may be null: the results then wait in the batch until they are received.
+  Outcome send(i32 group, const i64* actions, const StepArrays* out) {
+    Group& g = *groups_[static_cast<size_t>(group)];
+    if (g.sent) return {Status::kBusy, -1};
+    const i32 first = group * group_size();
+    for (i32 i = 0; i < group_size(); ++i) {
+      const Outcome outcome = check(first + i, actions[i]);
+      if (outcome.status != Status::kOk) return outcome;
+    }
+    for (i32 i = 0; i < group_size(); ++i) {
+      const StepRow row = out != nullptr ? out->row(i, frame_bytes_)
+                                         : staging_.arrays().row(first + i, frame_bytes_);
+      prepare(first + i, Kind::kStep, static_cast<u32>(actions[i]), row);
+      g.work.jobs()[i] = first + i;
+    }
+    g.staged = out == nullptr;
+    launch(g.work, group_size());
+    g.sent = true;
+    return {};
+  }
+
+  // Waits for what was sent; copies it to `out` if `send` was not told where it goes.
+  Outcome recv(i32 group, const StepArrays* out, Clock::time_point deadline) {
+    Group& g = *groups_[static_cast<size_t>(group)];
+    if (!g.sent) return {Status::kNotSent, -1};
+    const Outcome outcome = wait(g, deadline);
+    if (outcome.status != Status::kOk) return outcome;
+    g.sent = false;
+    if (!g.staged || out == nullptr) return {};
+    const i32 first = group * group_size();
+    for (i32 i = 0; i < group_size(); ++i) {
+      copy_row(staging_.arrays().row(first + i, frame_bytes_), out->row(i, frame_bytes_),
+               frame_bytes_);
+    }
+    return {};
+  }
+
+  // Fills `ready` with the groups whose results wait; gives their number, 0 when time is up.
+  i32 poll(i32* ready, Clock::time_point deadline) {
+    const auto any = [this] {
+      for (const auto& g : groups_) {
+        if (g->sent && g->work.done() && g->work.num_users == 0) return true;
+      }
+      return false;
+    };
+    if (!pool_.wait_for(any, deadline)) return 0;
+    i32 count = 0;
+    for (i32 g = 0; g < num_groups(); ++g) {
+      Group& group = *groups_[static_cast<size_t>(g)];
+      if (group.sent && pool_.idle(group.work)) ready[count++] = g;
+    }
+    return count;
+  }
+
+  // ---- single environments ----
+
+  // Starts a step (or, without actions, a reset) of each environment in `envs`.
+  Outcome send_each(const i64* envs, const i64* actions, i32 count) {
+    for (i32 i = 0; i < count; ++i) {
+      const i32 env = static_cast<i32>(envs[i]);
+      if (jobs_[static_cast<size_t>(env)].in_flight) return {Status::kBusy, env};
+      if (actions == nullptr) continue;
+      const Outcome outcome = check(env, actions[i]);
+      if (outcome.status != Status::kOk) return outcome;
+    }
+    for (i32 i = 0; i < count; ++i) {
+      const i32 env = static_cast<i32>(envs[i]);
+      const u32 action = actions == nullptr ? 0 : static_cast<u32>(actions[i]);
+      prepare(env, actions == nullptr ? Kind::kReset : Kind::kStep, action,
+              staging_.arrays().row(env, frame_bytes_));
+      jobs_[static_cast<size_t>(env)].in_flight = true;
+      jobs_[static_cast<size_t>(env)].reports = true;
+      Work& work = *singles_[static_cast<size_t>(env)];
+      work.jobs()[0] = env;
+      launch(work, 1);
+    }
+    return {};
+  }
+
+  // Receives the `count` environments that finished first; their numbers go to `envs`.
+  Outcome recv_each(i32 count, i64* envs, const StepArrays& out, Clock::time_point deadline) {
+    const auto enough = [this, count] { return static_cast<i32>(finished_.size()) >= count; };
+    if (!pool_.wait_for(enough, deadline)) return {Status::kTimeout, -1};
+    pool_.announce([&] {
+      for (i32 i = 0; i < count; ++i) envs[i] = finished_[static_cast<size_t>(i)];
+      finished_.erase(finished_.begin(), finished_.begin() + count);
+    });
+    for (i32 i = 0; i < count; ++i) {
+      const i32 env = static_cast<i32>(envs[i]);
+      // Its thread may still be leaving the list.
+      if (!pool_.wait(*singles_[static_cast<size_t>(env)], deadline))
+        return {Status::kTimeout, env};
+      copy_row(staging_.arrays().row(env, frame_bytes_), out.row(i, frame_bytes_), frame_bytes_);
+      jobs_[static_cast<size_t>(env)].in_flight = false;
+    }
+    return {};
+  }
+
+  // True if no environment is being stepped and no result waits.
+  bool at_rest() const {
+    for (const auto& g : groups_) {
+      if (g->sent) return false;
+    }
+    for (const Job& job : jobs_) {
+      if (job.in_flight) return false;
+    }
+    return true;
+  }
+
+ private:
+  enum class Kind : u8 { kStep, kReset, kRestart };
+
+  struct Job {
+    StepRow row{};
+    u32 action = 0;
+    Kind kind = Kind::kStep;
+    bool in_flight = false;  // of the single environments: sent and not received
+    bool reports = false;    // its end is announced by number
+  };
+
+  struct Group {
+    Group(i32 size, i32 num_threads) : work(size, num_threads) {}
+    Work work;
+    bool sent = false;
+    bool staged = false;
+  };
+
+  i32 group_size(i32 num_groups) const { return num_envs() / num_groups; }
+
+  Outcome check(i32 env, i64 action) {
+    const auto& episode = slot(env).episode;
+    if (!episode.state.started) return {Status::kNotReset, env};
+    if (action < 0 || action >= static_cast<i64>(episode.num_actions()))
+      return {Status::kBadAction, env};
+    const bool disabled = slot(env).rules->settings.autoreset == Autoreset::kDisabled;
+    if (disabled && episode.state.pending != 0) return {Status::kEnded, env};
+    return {};
+  }
+
+  void prepare(i32 env, Kind kind, u32 action, const StepRow& row) {
+    Job& job = jobs_[static_cast<size_t>(env)];
+    job.row = row;
+    job.action = action;
+    job.kind = kind;
+    job.reports = false;
+  }
+
+  void launch(Work& work, i32 num_jobs) {
+    work.arm(num_jobs);
+    if (num_jobs > 0) pool_.submit(work, num_jobs);
+  }
+
+  Outcome wait(Group& group, Clock::time_point deadline) {
+    return {pool_.wait(group.work, deadline) ? Status::kOk : Status::kTimeout, -1};
+  }
+
+  void run(i32 env) {
+    static thread_local Observer::Scratch scratch;
+    const Job& job = jobs_[static_cast<size_t>(env)];
+    Episode<Env>& episode = slot(env).episode;
+    switch (job.kind) {
+      case Kind::kStep:
+        episode.step(job.action, job.row, scratch);
+        break;
+      case Kind::kReset:
+        episode.reset(job.row, scratch);
+        break;
+      case Kind::kRestart:
+        episode.restart(job.row, scratch);
+        break;
+    }
+    if (job.reports) pool_.announce([&] { finished_.push_back(env); });
+  }
+
+  Slots slots_;
+  i32 frame_bytes_;
+  Staging staging_;
+  std::vector<Job> jobs_;
+  std::vector<std::unique_ptr<Group>> groups_;
+  std::vector<std::unique_ptr<Work>> singles_;  // one list per environment
+  std::vector<i32> finished_;                   // single environments, in the order of their end
+  ThreadPool pool_;                             // last: its threads use all of the above
+};
+
+}  // namespace scanline
