@@ -148,7 +148,8 @@ class PyBatch {
     check_rest(env);
     const char* reason = scanline::restore(envs().slot(env),
                                            reinterpret_cast<const u8*>(bytes.data()), bytes.size());
-    if (reason != nullptr) refuse("This snapshot cannot be restored: " + std::string(reason) + ".");
+    if (reason != nullptr)
+      refuse("This snapshot cannot be restored because " + std::string(reason) + ".");
   }
 
   std::vector<u32> actions(int env) {
