@@ -7,6 +7,10 @@
 #include "bits160.h"
 #include "tia_objects.h"
 
+#if defined(__BMI2__) && !defined(__CUDACC__)
+#include <immintrin.h>
+#endif
+
 namespace scanline {
 
 // Each bit of a byte becomes two, or four.
@@ -22,6 +26,15 @@ SCANLINE_HD SCANLINE_INLINE constexpr u32 widen_fourfold(u32 byte) {
   bits = (bits | (bits << 6)) & 0x03030303;
   bits = (bits | (bits << 3)) & 0x11111111;
   return bits * 15;
+}
+
+// The same for 16 bits.
+SCANLINE_HD SCANLINE_INLINE u64 widen_word_fourfold(u32 word) {
+#if defined(__BMI2__) && !defined(__CUDACC__)
+  return _pdep_u64(word, 0x1111111111111111ull) * 15;
+#else
+  return widen_fourfold(word & 0xFF) | (static_cast<u64>(widen_fourfold(word >> 8)) << 32);
+#endif
 }
 
 // Copies up to 32 pixels away fit the low word, the one 64 pixels away is the high word.
@@ -50,14 +63,13 @@ SCANLINE_HD inline Bits160 ball_mask(i32 width, i32 pos) {
 
 // 20 playfield pixels, four clocks each.
 SCANLINE_HD SCANLINE_INLINE Pattern96 half_playfield(u32 bits) {
-  return {
-      widen_fourfold(bits & 0xFF) | (static_cast<u64>(widen_fourfold((bits >> 8) & 0xFF)) << 32),
-      widen_fourfold(bits >> 16)};
+  return {widen_word_fourfold(bits & 0xFFFF), widen_fourfold(bits >> 16)};
 }
 
-SCANLINE_HD inline Bits160 playfield_mask(u32 bits, bool reflected) {
-  return Bits160::halves(half_playfield(bits),
-                         half_playfield(reflected ? reverse_20_bits(bits) : bits));
+SCANLINE_HD inline Bits160 playfield_mask(u8 pf0, u8 pf1, u8 pf2, bool reflected) {
+  const Pattern96 left = half_playfield(playfield_bits(pf0, pf1, pf2));
+  if (!reflected) return Bits160::halves(left, left);
+  return Bits160::halves(left, half_playfield(mirrored_playfield_bits(pf0, pf1, pf2)));
 }
 
 }  // namespace scanline

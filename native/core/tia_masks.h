@@ -91,7 +91,7 @@ class MaskTia {
     if constexpr (target == VDELP0 || target == VDELP1) change_vdelp(target - VDELP0, value);
     if constexpr (target == VDELBL) change_vdelbl(value);
     if constexpr (target == RESMP0 || target == RESMP1) change_resmp(target - RESMP0, value);
-    if constexpr (target == HMOVE) strobe_motion(clock);
+    if constexpr (target == HMOVE) strobe_motion(cycles);
     if constexpr (target == HMCLR) clear_motion(state_);
     if constexpr (target == CXCLR) clear_latches();
     if (ended) state_.partial = 0;
@@ -107,6 +107,7 @@ class MaskTia {
  private:
   static constexpr u32 kAllObjects = (1u << kNumObjects) - 1;
   static constexpr u32 kNoRegister = 0x3F;
+  static constexpr i32 kNoRow = -2;
 
   SCANLINE_HD void rebuild() {
     sink_.select(state_.buffer_parity);
@@ -121,7 +122,11 @@ class MaskTia {
     row_ = gone > 0 ? (gone - 1) / kLineClocks : 0;
     line_start_ = state_.draw_origin_clock + row_ * kLineClocks;
     enabled_ = enabled_objects(state_);
-    dirty_ = stale_ = kAllObjects;
+    renewed_ = 0;
+    dirty_ = kAllObjects;
+    for (Bits160& mask : masks_) mask = Bits160::none();
+    plain_row_ = kNoRow;
+    brush_is_stale_ = true;
     loss_ = colour_loss(state_, properties_);
   }
 
@@ -146,19 +151,29 @@ class MaskTia {
   }
 
   SCANLINE_HD SCANLINE_INLINE void flush() {
-    if (drawn_ != state_.last_clock) evaluate();
+    if (drawn_ == state_.last_clock) return;
+    if (state_.last_clock - line_start_ <= kBlankClocks) {
+      drawn_ = state_.last_clock;
+    } else {
+      evaluate();
+    }
   }
 
   // --- writes: flush if something visible changes, then change it --------------------------------
 
+  // Something visible is different from here on.
+  SCANLINE_HD void touch() {
+    if (Sink::kDraws) plain_row_ = kNoRow;
+  }
+
   SCANLINE_HD void set_enabled(u32 object, bool enabled) {
     enabled_ = (enabled_ & ~object_bit(object)) | (enabled ? object_bit(object) : 0);
-    stale_ |= object_bit(object);
+    touch();
   }
 
   SCANLINE_HD void reshape(u32 objects) {
     dirty_ |= objects;
-    stale_ |= objects;
+    if (objects & enabled_) touch();
   }
 
   SCANLINE_HD void player_changed(u32 i) {
@@ -177,7 +192,10 @@ class MaskTia {
   }
 
   SCANLINE_HD void change_vblank(u8 value, i32 clock) {
-    if ((state_.vblank ^ value) & 2) flush();
+    if ((state_.vblank ^ value) & 2) {
+      flush();
+      touch();
+    }
     write_vblank(state_, value, clock);
   }
 
@@ -193,7 +211,10 @@ class MaskTia {
 
   SCANLINE_HD void change_colour(u32 which, u8 value) {
     const u8 colour = static_cast<u8>((value & 0xFE) | loss_);
-    if (Sink::kDraws && state_.colu[which] != colour) flush();
+    if (Sink::kDraws && state_.colu[which] != colour) {
+      flush();
+      touch();
+    }
     state_.colu[which] = colour;
   }
 
@@ -207,7 +228,9 @@ class MaskTia {
     }
     flush();
     write_ctrlpf(state_, value, clock);
-    reshape(object_bit(kPlayfield) | object_bit(kBall));
+    dirty_ |= object_bit(kPlayfield) | object_bit(kBall);
+    brush_is_stale_ = true;
+    touch();
   }
 
   SCANLINE_HD void change_refp(u32 i, u8 value) {
@@ -303,8 +326,8 @@ class MaskTia {
     missile_changed(i);
   }
 
-  SCANLINE_HD void strobe_motion(i32 clock) {
-    const i32 cycle = static_cast<i32>((static_cast<u32>(clock) / 3 + line_phase_) % 76);
+  SCANLINE_HD void strobe_motion(u32 cycles) {
+    const i32 cycle = static_cast<i32>((cycles + line_phase_) % 76);
     if (properties_.hmove_blanks && hmove_draws_comb(cycle)) {
       if (Sink::kDraws) flush();
       state_.comb = 1;
@@ -316,7 +339,7 @@ class MaskTia {
       reshape(object_bit(kP0) | object_bit(kP1) | object_bit(kM0));
     }
     if (!motion_is_clear() || !hmove_keeps_zero(hmove_bounds(cycle))) move(cycle);
-    end_hmove(state_, clock);
+    end_hmove(state_, clock_of(cycles));
   }
 
   SCANLINE_HD bool motion_is_clear() const {
@@ -346,7 +369,6 @@ class MaskTia {
   SCANLINE_HD SCANLINE_NOINLINE void evaluate() {
     const i32 last = state_.last_clock;
     if (!Sink::kDraws && needed_latches() == 0 && !state_.cosmic_ark) return pass_lines(last);
-    i32 constant_rows = 0;  // whole rows in a row that this call found equal
     while (drawn_ != last) {
       const i32 line_end = line_start_ + kLineClocks;
       if (drawn_ == line_end) {
@@ -354,12 +376,11 @@ class MaskTia {
         continue;
       }
       const i32 stop = last < line_end ? last : line_end;
-      const bool whole =
-          drawn_ == line_start_ && stop == line_end && !(Sink::kDraws && state_.comb);
-      evaluate_line(drawn_ - line_start_, stop - line_start_, whole && constant_rows > 0);
-      constant_rows = whole && !state_.cosmic_ark && row_ > 0 ? constant_rows + 1 : 0;
+      // After a whole line without anything pending, the lines below it add no collision.
+      const bool whole = drawn_ == line_start_ && stop == line_end && row_ > 0;
+      evaluate_line(drawn_ - line_start_, stop - line_start_);
       drawn_ = stop;
-      if (!Sink::kDraws && constant_rows >= 1) return pass_lines(last);
+      if (!Sink::kDraws && whole && !state_.cosmic_ark) return pass_lines(last);
     }
   }
 
@@ -385,15 +406,26 @@ class MaskTia {
     ++row_;
   }
 
-  // Clocks begin <= c < end of the current line; `repeats` if its pixels equal the row above.
-  SCANLINE_HD void evaluate_line(i32 begin, i32 end, bool repeats) {
+  // Clocks begin <= c < end of the current line.
+  SCANLINE_HD void evaluate_line(i32 begin, i32 end) {
     if (end <= kBlankClocks) return;
     const i32 first = begin > kBlankClocks ? begin - kBlankClocks : 0;
-    if (Sink::kDraws && repeats) return sink_.repeat_row(row_);
-    if (stale_ != 0) renew_masks();
     if (needed_latches() != 0) collide(first, end - kBlankClocks);
-    if (Sink::kDraws) sink_.draw(state_, {row_, first, end - kBlankClocks, enabled_, masks_});
-    if (Sink::kDraws && end >= kBlankClocks + kCombPixels && first < kCombPixels) state_.comb = 0;
+    if (Sink::kDraws) draw(first, end - kBlankClocks);
+  }
+
+  SCANLINE_HD void draw(i32 first, i32 end) {
+    const bool whole = first == 0 && end == kWidth;
+    if (whole && plain_row_ == row_ - 1 && plain_comb_ == state_.comb) {
+      sink_.repeat_row(row_);
+      plain_row_ = row_;
+    } else {
+      renew_brush();
+      sink_.draw(state_, {row_, first, end}, brush_);
+      if (whole) plain_row_ = row_;
+      if (whole) plain_comb_ = state_.comb;
+    }
+    if (end >= kCombPixels && first < kCombPixels) state_.comb = 0;
   }
 
   // Without pixels nobody looks at the comb in between: it is gone if a line's first eight pixels
@@ -415,6 +447,7 @@ class MaskTia {
   }
 
   SCANLINE_HD void collide(i32 first, i32 end) {
+    renew_masks();
     const Bits160 span = Bits160::span(first, end);
     if (!meet(overlaps(), span)) return;
     for (u32 needed = needed_latches(); needed != 0; needed &= needed - 1) {
@@ -436,16 +469,25 @@ class MaskTia {
     return twice;
   }
 
+  SCANLINE_HD void renew_brush() {
+    renew_masks();
+    if (!brush_is_stale_) return;
+    brush_ = Brush(layers_of(priority_of(state_.ctrlpf, enabled_), masks_));
+    brush_is_stale_ = false;
+  }
+
   SCANLINE_HD void renew_masks() {
-    for (; stale_ != 0; stale_ &= stale_ - 1) {
-      const u32 object = lowest_bit(stale_);
+    u32 stale = (dirty_ & enabled_) | (enabled_ ^ renewed_);
+    if (stale == 0) return;
+    brush_is_stale_ = true;
+    for (; stale != 0; stale &= stale - 1) {
+      const u32 object = lowest_bit(stale);
       const bool enabled = (enabled_ & object_bit(object)) != 0;
-      if (enabled && (dirty_ & object_bit(object))) {
-        shapes_[object] = mask_of(object);
-        dirty_ &= ~object_bit(object);
-      }
+      if (enabled && (dirty_ & object_bit(object))) shapes_[object] = mask_of(object);
       masks_[object] = enabled ? shapes_[object] : Bits160::none();
     }
+    dirty_ &= ~enabled_;
+    renewed_ = enabled_;
   }
 
   SCANLINE_HD Bits160 player_shape(u32 i) const {
@@ -467,7 +509,7 @@ class MaskTia {
       case kBall:
         return ball_mask(narrow_width(state_.ctrlpf), position);
       default:
-        return playfield_mask(playfield_bits(state_), state_.reflect_now);
+        return playfield_mask(state_.pf[0], state_.pf[1], state_.pf[2], state_.reflect_now);
     }
   }
 
@@ -480,14 +522,18 @@ class MaskTia {
   i32 drawn_;        // evaluated up to here; at most state_.last_clock
   i32 line_start_;   // of the line that contains drawn_, or ends with it
   i32 row_;
-  u32 line_phase_;               // cycles of a line already gone at cycle 0
-  i32 comb_clock_;               // last_clock when the comb was set
-  u32 enabled_;                  // set of enabled objects
-  u32 dirty_;                    // set of objects whose shape is out of date
-  u32 stale_;                    // set of objects whose mask is out of date
-  u8 loss_;                      // bit 0 of colours written now
+  u32 line_phase_;  // cycles of a line already gone at cycle 0
+  i32 comb_clock_;  // last_clock when the comb was set
+  u32 enabled_;     // set of enabled objects
+  u32 dirty_;       // set of objects whose shape is out of date
+  u32 renewed_;     // enabled_ when the masks were renewed
+  i32 plain_row_;   // last row drawn as one span if nothing visible has changed since, or kNoRow
+  u8 plain_comb_;   // whether that row has a comb
+  u8 loss_;         // bit 0 of colours written now
   Bits160 shapes_[kNumObjects];  // where objects would be lit
   Bits160 masks_[kNumObjects];   // the same, empty for those not enabled
+  Brush brush_;
+  bool brush_is_stale_;
 };
 
 }  // namespace scanline

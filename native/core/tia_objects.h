@@ -56,11 +56,8 @@ SCANLINE_HD SCANLINE_INLINE constexpr i32 narrow_width(u32 size_register) {
 }
 
 SCANLINE_HD SCANLINE_INLINE constexpr u8 reverse_bits(u8 value) {
-  u32 v = value;
-  v = ((v >> 4) & 0x0F) | ((v & 0x0F) << 4);
-  v = ((v >> 2) & 0x33) | ((v & 0x33) << 2);
-  v = ((v >> 1) & 0x55) | ((v & 0x55) << 1);
-  return static_cast<u8>(v);
+  // Five copies of the byte, of which a mask keeps each bit once, in its new order modulo 8.
+  return static_cast<u8>((((value * 0x80200802ull) & 0x0884422110ull) * 0x0101010101ull) >> 32);
 }
 
 // --- playfield -----------------------------------------------------------------------------------
@@ -72,10 +69,10 @@ SCANLINE_HD SCANLINE_INLINE constexpr u32 playfield_bits(u8 pf0, u8 pf1, u8 pf2)
          (static_cast<u32>(pf2) << 12);
 }
 
-SCANLINE_HD SCANLINE_INLINE constexpr u32 reverse_20_bits(u32 bits) {
-  return (static_cast<u32>(reverse_bits(static_cast<u8>(bits))) << 12) |
-         (static_cast<u32>(reverse_bits(static_cast<u8>(bits >> 8))) << 4) |
-         (static_cast<u32>(reverse_bits(static_cast<u8>(bits >> 16))) >> 4);
+// The same pixels from right to left: a reflected right half.
+SCANLINE_HD SCANLINE_INLINE constexpr u32 mirrored_playfield_bits(u8 pf0, u8 pf1, u8 pf2) {
+  return static_cast<u32>(reverse_bits(pf2)) | (static_cast<u32>(pf1) << 8) |
+         ((reverse_bits(pf0) & 0x0Fu) << 16);
 }
 
 SCANLINE_HD SCANLINE_INLINE constexpr bool playfield_at(u32 bits, bool reflected, i32 x) {

@@ -5,6 +5,7 @@
 // over the records (printed as "empty").
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <memory>
@@ -31,6 +32,7 @@ struct Frame {
 };
 
 std::vector<Frame>* recording = nullptr;
+int num_repeats = 25;
 
 template <class Sink>
 class RecordingTia : public MaskTia<Sink> {
@@ -60,7 +62,7 @@ struct NoTia {
 };
 
 template <class Tia, class Sink>
-u32 replay(const Frame& frame, const Properties& properties, Sink sink) {
+SCANLINE_NOINLINE u32 replay(const Frame& frame, const Properties& properties, Sink sink) {
   MachineState state = frame.start;
   Tia tia(state, properties, sink);
   u32 sum = 0;
@@ -88,7 +90,7 @@ template <class Tia, class Sink>
 double microseconds(const std::vector<Frame>& frames, const Properties& properties, Sink sink) {
   double best = 1e9;
   volatile u32 keep = 0;
-  for (int repeat = 0; repeat < 25; ++repeat) {
+  for (int repeat = 0; repeat < num_repeats; ++repeat) {
     const double start = thread_microseconds();
     for (const Frame& frame : frames) keep = keep + replay<Tia>(frame, properties, sink);
     best = std::min(best, (thread_microseconds() - start) / double(frames.size()));
@@ -141,6 +143,7 @@ double median(std::vector<double> values) {
 
 int main(int argc, char** argv) {
   std::vector<double> sums[3];
+  if (const char* repeats = std::getenv("REPEATS")) num_repeats = std::atoi(repeats);
   for (int i = 1; i < argc; ++i) bench(argv[i], sums);
   if (argc > 1)
     std::printf("median microseconds per frame: empty %.1f, unseen %.1f, drawn %.1f\n",

@@ -89,7 +89,9 @@ void the_playfield_reads_its_registers_in_their_order() {
     const int pf0 = random.below(256), pf1 = random.below(256), pf2 = random.below(256);
     const u32 bits = playfield_bits(u8(pf0), u8(pf1), u8(pf2));
     CHECK(bits < (1u << 20));
-    CHECK(reverse_20_bits(reverse_20_bits(bits)) == bits);
+    const u32 mirrored = mirrored_playfield_bits(u8(pf0), u8(pf1), u8(pf2));
+    for (int i = 0; i < 20; ++i) CHECK(((bits >> i) & 1) == ((mirrored >> (19 - i)) & 1));
+    CHECK(mirrored < (1u << 20));
     for (int reflected = 0; reflected < 2; ++reflected) {
       bool equal = true;
       for (int x = 0; x < 160; ++x)

@@ -16,7 +16,7 @@ import numpy as np
 from scanline import games
 
 SOURCE = native_build.NATIVE / "tests" / "environment_abi.cpp"
-CONSOLES = {"plain": "Console", "masks": "MaskConsole"}
+CONSOLES = {"plain": "Console", "masks": "MaskConsole", "fast": "FastConsole"}
 
 
 class Results(ctypes.Structure):

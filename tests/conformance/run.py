@@ -32,7 +32,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--suites", nargs="*", default=list(suites.SUITES), help="names; all")
     parser.add_argument("--games", nargs="*", default=[g.id for g in games.GAMES], help="ids; all")
     parser.add_argument("--frames", type=int, help="of each case, instead of the suite's number")
-    parser.add_argument("--console", choices=environment_library.CONSOLES, default="plain")
+    parser.add_argument("--console", choices=environment_library.CONSOLES, default="fast")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes")
     parser.add_argument("--json", type=Path, help="write all outcomes here")
     parser.add_argument("--list", action="store_true", help="show the suites and their sizes")

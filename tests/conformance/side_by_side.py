@@ -30,10 +30,8 @@ class Case:
     """Of the actions, and ALE's random_seed."""
     sticky: float = 0.0
     """ALE's repeat_action_probability."""
-    mode: int | None = None
-    """None: the default mode, not set at all."""
-    difficulty: int | None = None
-    """None: not set."""
+    variations: tuple[tuple[int, int], ...] = ()
+    """Modes and difficulties, one pair after the other at each reset; none: as after loading."""
     limit_frames: int = 0
     """ALE's max_num_frames_per_episode."""
     reset_every_frames: int = 400
@@ -93,6 +91,7 @@ class _Pair:
         self.legal = [action.value for action in self.ale.getLegalActionSet()]
         self.held_frames = 0
         self.action, self.strength = 0, 1.0
+        self.variation = "as loaded"
         self.frames = self.resets = self.ends = self.rewards = 0
 
     def play(self) -> Outcome:
@@ -109,35 +108,37 @@ class _Pair:
     def play_until_different(self) -> str:
         if found := self.difference():
             return f"after loading: {found}"
-        self.set_variation()
         for frame in range(self.case.frames):
-            if found := self.reset_if_due(frame):
-                return f"reset before frame {frame}: {found}"
+            if self.reset_is_due(frame) and (found := self.reset()):
+                return f"reset before frame {frame}, {self.variation}: {found}"
             if found := self.act():
-                return f"frame {frame}, action {self.action}: {found}"
+                return f"frame {frame}, {self.variation}, action {self.action}: {found}"
         return ""
 
-    def set_variation(self) -> None:
-        if self.case.mode is not None:
-            self.ale.setMode(self.case.mode)
-            self.ours.set_mode(self.case.mode)
-        if self.case.difficulty is not None:
-            self.ale.setDifficulty(self.case.difficulty)
-            self.ours.set_difficulty(self.case.difficulty)
+    def reset_is_due(self, frame: int) -> bool:
+        on_time = frame % self.case.reset_every_frames == 0
+        first = frame == 0 and not self.case.variations
+        return self.ale.game_over(with_truncation=True) or (on_time and not first)
 
-    def reset_if_due(self, frame: int) -> str:
-        over = self.ale.game_over(with_truncation=True)
-        varied = self.case.mode is not None or self.case.difficulty is not None
-        due = frame % self.case.reset_every_frames == 0 and (frame > 0 or varied)
-        if not (over or due):
-            return ""
-        self.resets += 1
+    def reset(self) -> str:
+        self.vary()
         self.ends += self.ale.game_over(with_truncation=False)
+        self.resets += 1
         self.ale.reset_game()
         self.ours.reset(seen=not self.case.unseen)
         if self.case.unseen:
             self.ours.show_pictures()
         return self.difference()
+
+    def vary(self) -> None:
+        if not self.case.variations:
+            return
+        mode, difficulty = self.case.variations[self.resets % len(self.case.variations)]
+        self.variation = f"mode {mode}, difficulty {difficulty}"
+        self.ale.setMode(mode)
+        self.ale.setDifficulty(difficulty)
+        self.ours.set_mode(mode)
+        self.ours.set_difficulty(difficulty)
 
     def act(self) -> str:
         self.choose()

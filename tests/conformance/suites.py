@@ -1,12 +1,11 @@
 """The suites of the conformance run: which cases each one is made of.
 
-play     random actions, no sticky actions, three seeds: the bulk
-sticky   ALE's default probability, equal seeds on both sides
-modes    every mode of every game, at its first difficulty
-switches every difficulty of every game
-paddles  paddle games with random strengths
-limit    truncation by a frame limit
-unseen   most frames emulated without a picture
+play        random actions, no sticky actions, three seeds: the bulk
+sticky      ALE's default probability, equal seeds on both sides
+variations  every mode and every difficulty of every game
+paddles     paddle games with random strengths
+limit       truncation by a frame limit
+unseen      most frames emulated without a picture
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ from side_by_side import Case
 
 PADDLE_GAMES = ("backgammon", "blackjack", "breakout", "casino", "kaboom", "pong")
 SEEDS = (0, 1, 2)
+VARIATION_FRAMES = 120
 
 
 def play(game: str) -> list[Case]:
@@ -31,18 +31,20 @@ def sticky(game: str) -> list[Case]:
     ]
 
 
-def modes(game: str) -> list[Case]:
+def variations(game: str) -> list[Case]:
     facts = games_library.facts(game)
+    first, switches = facts.modes[0], facts.difficulties
+    pairs = [(mode, switches[i % len(switches)]) for i, mode in enumerate(facts.modes)]
+    pairs += [(first, difficulty) for difficulty in switches if (first, difficulty) not in pairs]
+    frames = VARIATION_FRAMES * len(pairs)
     return [
-        Case(game=game, mode=mode, difficulty=facts.difficulties[0], frames=300, seed=mode)
-        for mode in facts.modes
-    ]
-
-
-def switches(game: str) -> list[Case]:
-    return [
-        Case(game=game, difficulty=difficulty, frames=1_000, seed=200 + difficulty)
-        for difficulty in games_library.facts(game).difficulties
+        Case(
+            game=game,
+            seed=200,
+            frames=frames,
+            variations=tuple(pairs),
+            reset_every_frames=VARIATION_FRAMES,
+        )
     ]
 
 
@@ -63,8 +65,7 @@ def unseen(game: str) -> list[Case]:
 SUITES: dict[str, Callable[[str], list[Case]]] = {
     "play": play,
     "sticky": sticky,
-    "modes": modes,
-    "switches": switches,
+    "variations": variations,
     "paddles": paddles,
     "limit": limit,
     "unseen": unseen,
