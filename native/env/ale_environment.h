@@ -3,8 +3,7 @@
 // Takes a console and a row of the game table; gives reward, lives, end and frame counters that
 // are equal to ale-py's frame by frame. An episode's agent steps are not its business.
 //
-//   Console: system_reset(), run_frame(draw), machine, properties(), ram(), cartridge_ram(),
-//            screen(), previous_screen(), state(), set_state(), save(), restore()
+//   Console: SeenConsole<...>; it draws unseen frames only when their pictures are asked for
 //   Random:  u32 next(); ALE's own stream is MersenneTwister, seeded with `random_seed`
 //
 // A frame may be emulated unseen, which leaves its picture undrawn; show_pictures() draws what is
@@ -105,21 +104,15 @@ class AleEnvironment {
   i32 frame_number() const { return state_.frame_number; }
   i32 episode_frame_number() const { return state_.episode_frame_number; }
   const games::GameRow& row() const { return row_; }
+  ConsoleType& console() { return console_; }
   const Properties& properties() const { return console_.properties(); }
   const u8* ram() const { return console_.machine.ram; }
   i32 screen_height() const { return console_.screen_height(); }
   const u8* screen() const { return console_.screen(); }
   const u8* previous_screen() const { return console_.previous_screen(); }
 
-  // Emulates unseen frames of the last two again, drawing. A short frame shows on its last lines
-  // what was drawn before: those lines are exact only if that was seen, too.
-  void show_pictures() {
-    if (last_[0].drawn && last_[1].drawn) return;
-    const ConsoleState now = console_.state();
-    draw_again(last_[newest_ ^ 1]);
-    draw_again(last_[newest_]);
-    console_.set_state(now);
-  }
+  // Draws the newest picture, or the newest two, if that has not been done.
+  void show_pictures(i32 count = 2) { console_.show_pictures(count); }
 
   // ---- snapshots ----
 
@@ -130,16 +123,26 @@ class AleEnvironment {
   };
 
   Snapshot save() {
-    show_pictures();
     Snapshot snapshot{{}, state_, random_};
     console_.save(snapshot.console);
     return snapshot;
+  }
+  void save(Snapshot& snapshot) {
+    console_.save(snapshot.console);
+    snapshot.state = state_;
+    snapshot.random = random_;
   }
   void restore(const Snapshot& snapshot) {
     console_.restore(snapshot.console);
     state_ = snapshot.state;
     random_ = snapshot.random;
-    last_[0].drawn = last_[1].drawn = true;
+  }
+  // Takes over the game of a snapshot, but keeps its own random stream and frame count.
+  void start_from(const Snapshot& snapshot) {
+    const i32 frame_number = state_.frame_number;
+    console_.restore(snapshot.console);
+    state_ = snapshot.state;
+    state_.frame_number = frame_number;
   }
 
  private:
@@ -170,12 +173,6 @@ class AleEnvironment {
 
   static Joint player_a(u32 action) { return {{action, games::kNoop}, {1.0f, 1.0f}}; }
 
-  // The state before a frame that was not drawn, inputs included.
-  struct FrameStart {
-    ConsoleState console;
-    bool drawn = true;
-  };
-
   void ask(u32 player, u32 action, float strength) {
     const double draw = random_.next() / 4294967296.0;
     if (draw < static_cast<double>(settings_.repeat_action_probability)) return;
@@ -196,7 +193,7 @@ class AleEnvironment {
   void emulate(const Joint& joint, u32 num_frames, bool seen) {
     for (u32 i = 0; i < num_frames; ++i) {
       set_inputs(joint);
-      run_frame(seen);
+      console_.run_frame(seen);
       games::step(row_, state_.game, Memory{console_});
     }
   }
@@ -210,7 +207,7 @@ class AleEnvironment {
   void press_select(u32 num_frames, bool seen) {
     release_all();
     set_switches(console_.machine, true, false, state_.difficulty);
-    for (u32 i = 0; i < num_frames; ++i) run_frame(seen);
+    for (u32 i = 0; i < num_frames; ++i) console_.run_frame(seen);
     emulate(player_a(games::kNoop), 1, seen);
     count_frame();
   }
@@ -247,27 +244,11 @@ class AleEnvironment {
     return action == games::kFire || (action >= games::kUpFire && action < games::kNumActions);
   }
 
-  void run_frame(bool seen) {
-    newest_ ^= 1;
-    last_[newest_].drawn = seen;
-    if (!seen) last_[newest_].console = console_.state();
-    console_.run_frame(seen);
-  }
-
-  void draw_again(FrameStart& start) {
-    if (start.drawn) return;
-    console_.set_state(start.console);
-    console_.run_frame(true);
-    start.drawn = true;
-  }
-
   ConsoleType console_;
   const games::GameRow& row_;
   AleSettings settings_;
   Random random_;
   AleState state_ = {};
-  FrameStart last_[2];
-  u32 newest_ = 0;
 };
 
 }  // namespace scanline

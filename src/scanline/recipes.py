@@ -48,6 +48,8 @@ class Recipe:
     store: RolloutSettings = field(default_factory=RolloutSettings)
     agent_steps: int = 10_000_000
     """Agent steps of a whole run."""
+    source: str = ""
+    """Where it was found, a name or a file; empty for one made in Python."""
 
     def __post_init__(self) -> None:
         settings.check_unique(self)
@@ -131,7 +133,7 @@ def find(name: str) -> Recipe:
             f"There is no recipe {name!r}; did you mean {near!r}? One of {', '.join(RECIPES)}, "
             "or a file of your own such as ./my_recipe.py."
         )
-    return RECIPES[name]
+    return dataclasses.replace(RECIPES[name], source=name)
 
 
 def _from_file(path: Path) -> Recipe:
@@ -145,4 +147,4 @@ def _from_file(path: Path) -> Recipe:
     recipe = getattr(module, "recipe", None)
     if not isinstance(recipe, Recipe):
         raise ValueError(f"{path} must define `recipe = scanline.Recipe(...)`; it has {recipe!r}.")
-    return recipe
+    return dataclasses.replace(recipe, source=str(path.resolve()))

@@ -278,7 +278,7 @@ class Algorithm(Protocol):
 
 
 @runtime_checkable
-class Store(Protocol):
+class Store(Saved, Protocol):
     """Owns the arrays between acting and learning."""
 
     def slot(self) -> Slot:

@@ -14,11 +14,20 @@ import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-import gymnasium
+# Not `import gymnasium`: the submodule of that name would take its place in this package.
+from gymnasium import registry
 
 from .. import games
 from . import catch
-from .interface import Autoreset, Engine, EngineError, EngineSettings, Game, ResetKind
+from .interface import (
+    Autoreset,
+    Engine,
+    EngineError,
+    EngineSettings,
+    Game,
+    ProtocolRefusedError,
+    ResetKind,
+)
 
 __all__ = [
     "KINDS",
@@ -28,6 +37,7 @@ __all__ = [
     "EngineKind",
     "EngineSettings",
     "Game",
+    "ProtocolRefusedError",
     "ResetKind",
     "build",
     "default_name",
@@ -86,7 +96,7 @@ def default_name(game: Game) -> str:
     try:
         games.find(first)
     except ValueError:
-        if first in gymnasium.registry:
+        if first in registry:
             return "gymnasium"
         raise
     return next(iter(KINDS))

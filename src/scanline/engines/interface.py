@@ -28,6 +28,14 @@ class EngineError(RuntimeError):
     """An engine lost an environment: a worker raised or died, or did not answer in time."""
 
 
+class ProtocolRefusedError(ValueError):
+    """An engine cannot honour a protocol; `nearest` is the preset that it can."""
+
+    def __init__(self, sentence: str, nearest: str) -> None:
+        super().__init__(sentence)
+        self.nearest = nearest
+
+
 @dataclass(frozen=True, kw_only=True)
 class EngineSettings:
     """Everything an engine is built from."""

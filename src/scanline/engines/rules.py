@@ -16,23 +16,24 @@ import numpy as np
 
 from ..protocols import Protocol
 from ..records import Array, StepArrays
-from .interface import Autoreset, EngineError
+from .interface import Autoreset, EngineError, ProtocolRefusedError
 
 Honoured = Mapping[str, Collection[object]]
 """Field of a protocol to the values that an engine can honour; fields not named are free."""
 
 
 def refuse_others(protocol: Protocol, honoured: Honoured, engine: str, nearest: str) -> None:
-    """ValueError that names every option the engine cannot honour, and the nearest protocol."""
+    """Names every option that the engine cannot honour, and the nearest protocol."""
     refused = [
         f"{field}={getattr(protocol, field)!r}"
         for field, values in honoured.items()
         if getattr(protocol, field) not in values
     ]
     if refused:
-        raise ValueError(
+        raise ProtocolRefusedError(
             f"Engine {engine!r} cannot honour {', '.join(refused)} of protocol {protocol.name!r}; "
-            f"the nearest protocol that it can is {nearest!r}."
+            f"the nearest protocol that it can is {nearest!r}.",
+            nearest,
         )
 
 

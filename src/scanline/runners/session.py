@@ -3,24 +3,25 @@
 Takes the parts that a checkpoint holds and the settings of a run; tells the loop whether to go on,
 and is told what was collected and learned. It logs, saves, shows, watches and stops.
 Knows no algorithm and no order of acting and learning: that is the loop's.
+
+A loop that fails still leaves a checkpoint: what the parts can tell is saved before the error goes
+on its way. Such a checkpoint continues the run, but not bit for bit, and says so.
 """
 
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
-from torch import Tensor
-
-from ..records import EpisodeEnd, Saved, Slot, State
+from ..records import EpisodeEnd, Saved, Slot
 from .checkpoint import Checkpoints, CheckpointSettings
-from .clock import EVALUATION, OTHER, Spans
+from .clock import OTHER
 from .folder import RunFolder
-from .live import Live, LiveSettings
-from .progress import Progress, ProgressSettings
+from .live import LiveSettings, LiveView
+from .progress import Metric, Progress, ProgressSettings
 from .stopping import Limits, SaveSchedule, SaveSettings, Signals, Stop
 from .watchdog import Watchdog, WatchdogSettings
 
@@ -40,22 +41,116 @@ class SessionSettings:
     live: LiveSettings = field(default_factory=LiveSettings)
 
 
-Evaluate = Callable[[], Mapping[str, float]]
-"""Plays some games with the present weights; gives metrics."""
-
-
 class Session:
-    """One run, from `begin` to the end of the `with` block."""
+    """One run, inside the `with` block of `running`."""
 
     def __init__(
-        self, folder: RunFolder, progress: Progress, spans: Spans, limits: Limits,
+        self,
+        folder: RunFolder,
+        progress: Progress,
+        limits: Limits,
         settings: SessionSettings,
+        title: str,
     ) -> None:
-        self.folder, self.progress, self.spans = folder, progress, spans
+        self.folder, self.progress, self.spans = folder, progress, progress.spans
         self.stop: Stop | None = None
         self._limits, self._settings = limits, settings
         self._checkpoints = Checkpoints(folder.checkpoints, settings.checkpoints)
-        self._saves = SaveSchedule(settings.saving, progress.agent_steps)
         self._signals = Signals()
-        self._live = Live(settings.live, progress, spans, limits)
+        self._saves = SaveSchedule(settings.saving)
+        self._live = LiveView(settings.live, progress, limits, title=title)
         self._saved: Mapping[str, Saved] = {}
+
+    @contextmanager
+    def running(self, saved: Mapping[str, Saved], resume: bool) -> Iterator[None]:
+        """Opens everything, loads the last checkpoint where asked, and saves at the end."""
+        self._saved = {**saved, "progress": self.progress, "spans": self.spans}
+        with ExitStack() as stack:
+            stack.callback(self.folder.close)
+            self.spans.restart()
+            if resume:
+                self._load()
+            self._saves.saved(self.progress.agent_steps)
+            self.progress.open(self.folder.path)
+            stack.callback(self.progress.close)
+            stack.enter_context(self._signals)
+            stack.enter_context(self._watchdog())
+            stack.enter_context(self._live)
+            try:
+                yield
+            except (KeyboardInterrupt, NotFiniteError):
+                raise  # stop at once; or nothing that is worth keeping
+            except BaseException:
+                self._rescue()
+                raise
+            self.save()
+            if self.stop is not None:
+                self._live.finish(self.stop, self.folder.path)
+
+    def goes_on(self) -> bool:
+        """Whether the loop should go on; logs, saves and shows what is due."""
+        self.spans.mark(OTHER)
+        if self.progress.write_row_if_due():
+            self._refuse_not_finite()
+        self.stop = self._signals.stop or self._limits.reached(
+            agent_steps=self.progress.agent_steps,
+            seconds=self.spans.training_seconds(),
+            score=self.progress.scores.full_mean,
+        )
+        if self.stop is None and self._saves.due(self.progress.agent_steps):
+            self.save()
+        self._live.look()
+        return self.stop is None
+
+    def collected(self, slot: Slot, ends: Sequence[EpisodeEnd]) -> None:
+        """Told after every rollout."""
+        self.progress.note_slot(slot)
+        self.progress.note_episodes(ends)
+
+    def updated(self, metrics: Mapping[str, Metric]) -> None:
+        """Told after every update."""
+        self.progress.note(metrics)
+
+    def save(self, exact: bool = True) -> None:
+        """Writes a checkpoint of all parts."""
+        state = {name: part.state() for name, part in self._saved.items()}
+        self._checkpoints.save({"exact": exact, **state}, self.progress.agent_steps)
+        self._saves.saved(self.progress.agent_steps)
+
+    def _load(self) -> None:
+        found = self._checkpoints.latest()
+        if found is None:
+            return  # killed before its first checkpoint: the run begins again
+        for name, part in self._saved.items():
+            part.load(found.state[name])
+        if not found.state["exact"]:
+            warnings.warn(
+                f"{found.path} was saved when the run failed: it goes on from there, but not bit "
+                "for bit as it would have without the failure.",
+                stacklevel=2,
+            )
+
+    def _rescue(self) -> None:
+        """Saves what can be saved of a run that failed, without hiding why it failed."""
+        try:
+            self.save(exact=False)
+        except Exception as error:  # the first error is the one to show
+            warnings.warn(f"No checkpoint could be saved of the failed run: {error}", stacklevel=2)
+
+    def _watchdog(self) -> Watchdog:
+        return Watchdog(
+            self.folder.path,
+            self._settings.watchdog,
+            position=lambda: (self.progress.agent_steps, self.progress.updates),
+            part=lambda: self.spans.part,
+        )
+
+    def _refuse_not_finite(self) -> None:
+        row = self.progress.last_row
+        wrong = [k for k, v in row.items() if isinstance(v, float) and not math.isfinite(v)]
+        if wrong:
+            shown = ", ".join(f"{key}={value}" for key, value in row.items())
+            raise NotFiniteError(
+                f"{', '.join(wrong)} is no finite number after {self.progress.agent_steps:,} agent "
+                f"steps; a smaller learning rate usually helps. The last row was: {shown}."
+            )

@@ -1,0 +1,72 @@
+"""`scanline bench NAME`: options to benches, rows to a table and JSON.
+
+Takes words of the command line; gives an exit code. Knows which benches there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import tyro
+
+from .. import engines
+from . import training
+from .rows import write_json
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingOptions:
+    """Agent steps per second of recipes, beside peers doing the same work in the same run."""
+
+    recipes: str = "paac,a2c"
+    """Recipes of ours, by commas."""
+    peers: str = ""
+    """Peers by commas: sb3 (on its own environments, and on ale-py's vector environment)."""
+    game: str = "pong"
+    """Game that all contenders play."""
+    engine: str | None = None
+    """Our engine; the default one when not given."""
+    repeats: int = 3
+    """Interleaved repeats of every contender; the median counts."""
+    seconds: float = 20.0
+    """Timed seconds of one repeat."""
+    warm_up_seconds: float = 5.0
+    """Seconds before the clock starts."""
+    num_envs: int | None = None
+    """Environments of every contender; the recipe's number when not given."""
+    num_threads: int | None = None
+    """Engine threads; all cores when not given."""
+    torch_threads: int | None = None
+    """Threads of PyTorch, for us and for the peers; all cores when not given."""
+    json: Path | None = None
+    """File for the rows."""
+
+
+def bench_training(words: list[str], program: str) -> int:
+    options = tyro.cli(TrainingOptions, args=words, prog=program)
+    bench = training.TrainingBench(
+        recipes=_list(options.recipes),
+        peers=_list(options.peers),
+        game=options.game,
+        engine=options.engine,
+        repeats=options.repeats,
+        seconds=options.seconds,
+        warm_up_seconds=options.warm_up_seconds,
+        num_threads=options.num_threads,
+        torch_threads=options.torch_threads,
+        settings={} if options.num_envs is None else {"num_envs": options.num_envs},
+    )
+    rows = training.run(bench, options.engine or engines.default_name(options.game))
+    training.show(rows)
+    if options.json is not None:
+        write_json(options.json, rows)
+    return 0
+
+
+def _list(words: str) -> tuple[str, ...]:
+    return tuple(word.strip() for word in words.split(",") if word.strip())
+
+
+BENCHES: Mapping[str, Callable[[list[str], str], int]] = {"training": bench_training}

@@ -1,0 +1,222 @@
+"""The command line: arguments to calls, nothing else.
+
+Takes `scanline train|evaluate|play|bench|list ...`; gives an exit code. Every setting of a recipe
+is an option, with the sentence that stands under its field.
+Knows no part: each command is one call into the package, imported when it is needed.
+
+A wrong argument is one sentence and exit code 2; a run that failed is a traceback and exit code 1.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import tyro
+
+PROGRAM = "scanline"
+_NOT_OPTIONS = {"name", "summary", "source", "game"}
+
+USAGE = """scanline: train Atari agents fast on the machine at hand
+
+  scanline train RECIPE GAME [options]     train; add --help for all options
+  scanline evaluate RUN [options]          play whole games with a run's weights
+  scanline play RUN [options]              film a game as mp4 and gif
+  scanline bench training|emulation        measure rates, beside the peers' in the same run
+  scanline list WHAT                       recipes, games, protocols, engines, networks
+
+RECIPE is a name (`scanline list recipes`) or a file of your own (./my_recipe.py).
+GAME is a name (`scanline list games`) or any Gymnasium id."""
+
+
+class UserError(Exception):
+    """Something that the user can mend, as one sentence."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs a command; errors that a user can mend end with their sentence alone."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if not words or words[0] in ("-h", "--help", "help"):
+        print(USAGE)
+        return 0
+    try:
+        return _command(words[0])(words[1:])
+    except _mendable() as error:
+        print(f"{PROGRAM}: {error}", file=sys.stderr)
+        return 2
+
+
+def _mendable() -> tuple[type[Exception], ...]:
+    """Errors of the parts that are sentences for the user."""
+    from .runners.checkpoint import CheckpointError
+    from .runners.durable import DiskError
+    from .runners.folder import RunFolderError
+    from .runners.lock import LockedError
+
+    own = (CheckpointError, DiskError, RunFolderError, LockedError)
+    return (UserError, ValueError, ImportError, *own)
+
+
+def _command(name: str) -> Callable[[list[str]], int]:
+    commands = {
+        "train": _train,
+        "evaluate": _evaluate,
+        "play": _play,
+        "bench": _bench,
+        "list": _list,
+    }
+    if name not in commands:
+        raise UserError(f"there is no command {name!r}; one of {', '.join(commands)}.")
+    return commands[name]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainOptions:
+    """Options of `train` that belong to the command, not to the run."""
+
+    out: Path | None = None
+    """Folder of the run; runs/GAME__RECIPE__SEED__TIME when not given."""
+    resume: bool = False
+    """Go on with the run in --out from its newest checkpoint."""
+    if_exists: Literal["refuse", "number"] = "refuse"
+    """When --out holds a run already: refuse, or append a number to the folder's name."""
+
+
+def _train(words: list[str]) -> int:
+    positional = [word for word in words[:2] if not word.startswith("-")]
+    if len(positional) < 2:
+        print(USAGE)
+        if set(words) & {"-h", "--help"}:
+            return 0
+        raise UserError("train needs a recipe and a game, e.g. `scanline train paac pong`.")
+    from . import settings, training
+
+    plan = training.make_plan(*positional)
+    given = _parse(plan, words[2:], f"{PROGRAM} train {' '.join(positional)}")
+    options = TrainOptions(**{f.name: given.pop(f.name) for f in dataclasses.fields(TrainOptions)})
+    before = {leaf.name: leaf.value for leaf in settings.leaves(plan)}
+    changes = {name: value for name, value in given.items() if value != before[name]}
+    plan = training.make_plan(*positional, **changes)
+    out = _numbered(options.out) if options.if_exists == "number" else options.out
+    run = training.carry_out(plan, out=out, resume=options.resume)
+    if run.confirmation is not None:
+        print(f"Confirmed by evaluation: {run.confirmation.sentence()}.")
+    return 0
+
+
+def _numbered(out: Path | None) -> Path | None:
+    """The folder, or the first of folder-2, folder-3, ... that is free."""
+    number, chosen = 1, out
+    while out is not None and chosen is not None and chosen.exists():
+        number += 1
+        chosen = out.with_name(f"{out.name}-{number}")
+    return chosen
+
+
+def _parse(plan: Any, words: list[str], program: str) -> dict[str, Any]:
+    """Values of all options: the command's own, and every leaf of the plan."""
+    from . import settings
+
+    fields: list[tuple[str, Any, Any]] = []
+    for leaf in [*settings.leaves(TrainOptions()), *settings.leaves(plan)]:
+        if leaf.name in _NOT_OPTIONS or callable(leaf.value):
+            continue
+        described = _described(leaf)
+        fields.append((leaf.name, described, dataclasses.field(default=leaf.value)))
+    options = dataclasses.make_dataclass("options", fields, kw_only=True, frozen=True)
+    options.__doc__ = plan.recipe.summary
+    return _shallow(tyro.cli(options, args=words, prog=program))
+
+
+def _described(leaf: Any) -> Any:
+    """The option's type with its sentence; a network's name is the part of it that one can type."""
+    kind: Any = str if leaf.name == "network" else leaf.type
+    return Annotated[kind, tyro.conf.arg(help=leaf.help)]
+
+
+def _shallow(record: Any) -> dict[str, Any]:
+    return {field.name: getattr(record, field.name) for field in dataclasses.fields(record)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluateOptions:
+    """Play whole games with the newest weights of a run."""
+
+    run: tyro.conf.Positional[Path]
+    """Folder of the run."""
+    episodes: int = 30
+    """Games to play; games count in the order in which they start."""
+    greedy: bool = False
+    """Take the best action instead of sampling."""
+    seed: int | None = None
+    """Key of the games' random numbers."""
+
+
+def _evaluate(words: list[str]) -> int:
+    from . import training
+
+    options = tyro.cli(EvaluateOptions, args=words, prog=f"{PROGRAM} evaluate")
+    seed = training.EVALUATION_SEED if options.seed is None else options.seed
+    scores = training.evaluate(options.run, options.episodes, greedy=options.greedy, seed=seed)
+    print(scores.sentence())
+    return 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlayOptions:
+    """Film one game of a run as mp4 and gif."""
+
+    run: tyro.conf.Positional[Path]
+    """Folder of the run."""
+    out: Path | None = None
+    """Where the films go; the run's folder when not given."""
+    greedy: bool = False
+    """Take the best action instead of sampling."""
+    seed: int = 0
+    """Which game is filmed."""
+    most_agent_steps: int = 4_000
+    """Agent steps after which the film ends."""
+
+
+def _play(words: list[str]) -> int:
+    from . import training
+
+    options = tyro.cli(PlayOptions, args=words, prog=f"{PROGRAM} play")
+    film = training.film(**_shallow(options))
+    print(f"Score {film.score:g} after {film.agent_steps:,} agent steps: {film.mp4} and {film.gif}")
+    return 0
+
+
+def _bench(words: list[str]) -> int:
+    from .benchmarks import command
+
+    if not words or words[0] not in command.BENCHES:
+        raise UserError(f"bench needs one of {', '.join(command.BENCHES)}.")
+    return command.BENCHES[words[0]](words[1:], f"{PROGRAM} bench {words[0]}")
+
+
+def _list(words: list[str]) -> int:
+    lists = _lists()
+    if not words or words[0] not in lists:
+        raise UserError(f"list needs one of {', '.join(lists)}.")
+    rows = lists[words[0]]()
+    width = max(len(name) for name in rows)
+    for name, sentence in rows.items():
+        print(f"{name:<{width}}  {sentence}".rstrip())
+    return 0
+
+
+def _lists() -> Mapping[str, Callable[[], Mapping[str, str]]]:
+    from . import engines, games, networks, protocols, recipes
+
+    return {
+        "recipes": lambda: {name: row.summary for name, row in recipes.RECIPES.items()},
+        "games": lambda: {game.id: game.gymnasium_id for game in games.GAMES},
+        "protocols": lambda: protocols.SUMMARIES,
+        "engines": lambda: {name: row.summary for name, row in engines.KINDS.items()},
+        "networks": networks.descriptions,
+    }

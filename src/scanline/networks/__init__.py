@@ -1,0 +1,11 @@
+"""Networks: from observations to the outputs that algorithms read.
+
+Takes Spaces, a name and a seed; gives a torch module. `build` is the only door.
+Sees records.py only: no algorithm, optimiser, store or engine.
+A published network is a row in trunks.py; heads.py says what comes out.
+"""
+
+from .build import Network, OwnNetwork, build, descriptions
+from .heads import HeadSettings
+
+__all__ = ["HeadSettings", "Network", "OwnNetwork", "build", "descriptions"]

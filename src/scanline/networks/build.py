@@ -1,0 +1,147 @@
+"""A network from its name, or from a user's own function.
+
+Takes a name in `TRUNKS` or a callable `(Spaces) -> nn.Module`, the environment's spaces, a head
+and a seed; gives one module from observations `[N, S, ...frame]` to outputs.
+Knows nothing of losses, optimisers or devices: the module is made on the CPU, move it after.
+
+What does not fit is refused here, before anything runs, with the name that would fit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor, nn
+
+from ..records import Outputs, Spaces
+from .heads import HeadSettings, Streams, build_head
+from .layers import RULES, Layers
+from .trunks import TRUNKS, Trunk, build_trunk, output_size
+
+LARGEST_FLAT_INPUT = 16_384
+"""Numbers per observation that `mlp` takes: beyond it convolutions are the better start."""
+
+OwnNetwork = Callable[[Spaces], nn.Module]
+
+
+class Network(nn.Module):
+    """A trunk and a head; bytes are scaled inside, floats are taken as they come."""
+
+    def __init__(self, trunk: nn.Module, head: nn.Module, shape: tuple[int, ...]) -> None:
+        super().__init__()
+        self.trunk = trunk
+        self.head = head
+        self.observation_shape = shape
+
+    def forward(self, observations: Tensor) -> Outputs:
+        self.check(observations)
+        return self.head(self.trunk(observations))
+
+    def check(self, observations: Tensor) -> None:
+        if observations.shape[1:] != self.observation_shape:
+            built = ", ".join(map(str, self.observation_shape))
+            raise ValueError(
+                f"observations have shape {tuple(observations.shape)}, but this network was built "
+                f"for [N, {built}]; build it for the Spaces of these observations."
+            )
+        if observations.dtype not in (torch.uint8, torch.float32):
+            raise ValueError(
+                f"observations are {observations.dtype}, but networks take torch.uint8 (scaled "
+                "inside) or torch.float32 (taken as it comes); convert them."
+            )
+
+
+def build(
+    network: str | OwnNetwork, spaces: Spaces, head: str | HeadSettings, *, seed: int
+) -> nn.Module:
+    """The network, its first weights a function of `seed` alone."""
+    settings = HeadSettings(kind=head) if isinstance(head, str) else head
+    with one_thread():
+        if not isinstance(network, str):
+            return build_own(network, spaces, seed)
+        trunk = fitting_trunk(network, spaces)
+        layers = Layers(RULES[trunk.rule], torch.Generator().manual_seed(seed))
+        body, features = build_trunk(trunk, spaces, layers)
+        streams = Streams(layers, features, trunk.hidden)
+        return Network(
+            body, build_head(streams, spaces.num_actions, settings), spaces.observation_shape
+        )
+
+
+def build_own(network: OwnNetwork, spaces: Spaces, seed: int) -> nn.Module:
+    """A user's module; the global generator is seeded for it and put back afterwards."""
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(seed)
+        module = network(spaces)
+    if not isinstance(module, nn.Module):
+        raise ValueError(
+            f"the network function gave a {type(module).__name__}, but it must give a "
+            "torch.nn.Module; return the module itself, not its outputs or its class."
+        )
+    return module
+
+
+def descriptions() -> dict[str, str]:
+    """Every name with its sentence."""
+    return {name: trunk.description for name, trunk in TRUNKS.items()}
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Runs on one thread: the sums inside QR depend on their number, first weights must not."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+def fitting_trunk(name: str, spaces: Spaces) -> Trunk:
+    """The row of that name, or a sentence that says what to use instead."""
+    if name not in TRUNKS:
+        raise ValueError(
+            f"network '{name}' is unknown; choose one of {', '.join(TRUNKS)}, "
+            "or pass a function (Spaces) -> torch.nn.Module."
+        )
+    refusal = misfit(TRUNKS[name], spaces)
+    if refusal:
+        raise ValueError(
+            f"network '{name}' takes {refusal}, but this environment gives {shape_words(spaces)}; "
+            f"use {' or '.join(suggestions(name, spaces))}."
+        )
+    return TRUNKS[name]
+
+
+def misfit(trunk: Trunk, spaces: Spaces) -> str:
+    """What the trunk takes where these spaces are something else; empty where they fit."""
+    if not trunk.convs:
+        too_large = math.prod(spaces.observation_shape) > LARGEST_FLAT_INPUT
+        return f"at most {LARGEST_FLAT_INPUT} numbers per observation" if too_large else ""
+    if not spaces.is_image:
+        return "images"
+    height, width = spaces.frame_shape[:2]
+    if trunk.frame is not None:
+        fits = (height, width) == trunk.frame
+        return "" if fits else f"frames of {trunk.frame[0]}x{trunk.frame[1]}"
+    for conv in trunk.convs:
+        height, width = output_size(conv, height), output_size(conv, width)
+    return "" if min(height, width) >= 1 else "larger frames"
+
+
+def suggestions(name: str, spaces: Spaces) -> list[str]:
+    """Names that fit, of the same family and made for the size first, and a function last."""
+    fitting = [other for other, trunk in TRUNKS.items() if not misfit(trunk, spaces)]
+    family = name.split("-")[0]
+    fitting.sort(key=lambda other: (other.split("-")[0] != family, TRUNKS[other].frame is None))
+    return [*(f"'{other}'" for other in fitting[:2]), "a function (Spaces) -> torch.nn.Module"]
+
+
+def shape_words(spaces: Spaces) -> str:
+    """The frame as a person says it."""
+    size = "x".join(map(str, spaces.frame_shape))
+    kind = "frames of" if spaces.is_image else "vectors of"
+    return f"{kind} {size} in stacks of {spaces.stack}"

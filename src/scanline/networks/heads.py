@@ -1,0 +1,150 @@
+"""Heads: from flat features to the named tuples that algorithms read.
+
+Takes a maker of hidden streams, the number of actions and the settings of a head; gives a module
+from `[N, features]` to PolicyValue, QValues or QDistribution.
+Knows nothing of images, losses or exploration.
+
+A dueling head has two streams with hidden layers of their own (Wang 2016), so hidden layers are
+built here and not in the trunk. Plain Q values are a distribution with one atom until the end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ..records import PolicyValue, QDistribution, QValues
+from .layers import Layers
+
+KINDS = ("policy-value", "q", "dueling", "categorical", "dueling-categorical")
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeadSettings:
+    """Which outputs a network has."""
+
+    kind: str = "policy-value"
+    """One of 'policy-value', 'q', 'dueling', 'categorical', 'dueling-categorical'."""
+    num_atoms: int = 51
+    """Atoms of a categorical head; other heads do not read it."""
+    conv_gradient_scale: float = 1.0
+    """Factor on the gradient that a dueling head sends into the convolutions; 1/sqrt(2) in
+    Stooke and Abbeel, 1 leaves it alone."""
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ValueError(f"head '{self.kind}' is unknown; choose one of {', '.join(KINDS)}.")
+        if self.num_atoms < 2:
+            raise ValueError(
+                f"num_atoms={self.num_atoms} is no distribution; use at least 2, usually 51."
+            )
+        if self.conv_gradient_scale <= 0:
+            raise ValueError(
+                f"conv_gradient_scale={self.conv_gradient_scale} would stop or turn the gradient; "
+                "use a positive factor, 1 for none."
+            )
+        if self.conv_gradient_scale != 1.0 and "dueling" not in self.kind:
+            raise ValueError(
+                f"conv_gradient_scale={self.conv_gradient_scale} is read by dueling heads only, "
+                f"not by '{self.kind}'; leave it at 1 or choose 'dueling'."
+            )
+
+
+@dataclass(frozen=True)
+class Streams:
+    """How the hidden layers of one stream are made, and how wide they end."""
+
+    layers: Layers
+    features: int
+    hidden: tuple[int, ...]
+
+    @property
+    def width(self) -> int:
+        return self.hidden[-1]
+
+    def make(self) -> nn.Sequential:
+        return self.layers.stream(self.features, self.hidden)
+
+
+class PolicyValueHead(nn.Module):
+    """One stream, then logits and value."""
+
+    def __init__(self, streams: Streams, num_actions: int) -> None:
+        super().__init__()
+        self.stream = streams.make()
+        self.policy = streams.layers.dense(streams.width, num_actions, "policy")
+        self.value = streams.layers.dense(streams.width, 1, "value")
+
+    def forward(self, features: Tensor) -> PolicyValue:
+        hidden = self.stream(features)
+        return PolicyValue(logits=self.policy(hidden), value=self.value(hidden).squeeze(-1))
+
+
+class ActionValueHead(nn.Module):
+    """One stream, then [actions, atoms] numbers."""
+
+    def __init__(self, streams: Streams, shape: tuple[int, int]) -> None:
+        super().__init__()
+        self.shape = shape
+        self.stream = streams.make()
+        self.q = streams.layers.dense(streams.width, shape[0] * shape[1], "q")
+
+    def forward(self, features: Tensor) -> QValues | QDistribution:
+        return named(self.q(self.stream(features)).unflatten(1, self.shape))
+
+
+class DuelingHead(nn.Module):
+    """Value plus advantage without its mean over actions, from two streams."""
+
+    def __init__(self, streams: Streams, shape: tuple[int, int], gradient_scale: float) -> None:
+        super().__init__()
+        self.shape = shape
+        self.gradient_scale = gradient_scale
+        self.advantage_stream = streams.make()
+        self.advantage = streams.layers.dense(streams.width, shape[0] * shape[1], "q")
+        self.value_stream = streams.make()
+        self.value = streams.layers.dense(streams.width, shape[1], "q")
+
+    def forward(self, features: Tensor) -> QValues | QDistribution:
+        if self.gradient_scale != 1.0:
+            features = scale_gradient(features, self.gradient_scale)
+        advantage = self.advantage(self.advantage_stream(features)).unflatten(1, self.shape)
+        value = self.value(self.value_stream(features)).unsqueeze(1)  # [N, 1, atoms]
+        return named(value + advantage - advantage.mean(1, keepdim=True))
+
+
+class ScaledGradient(torch.autograd.Function):
+    """The identity, with a factor on the way back."""
+
+    @staticmethod
+    def forward(context: Any, features: Tensor, scale: float) -> Tensor:
+        context.scale = scale
+        return features.view_as(features)
+
+    @staticmethod
+    def backward(context: Any, *gradients: Any) -> tuple[Tensor, None]:
+        return gradients[0] * context.scale, None
+
+
+def scale_gradient(features: Tensor, scale: float) -> Tensor:
+    """The same features; their gradient is multiplied by `scale`."""
+    scaled: Tensor = ScaledGradient.apply(features, scale)  # type: ignore[no-untyped-call]
+    return scaled
+
+
+def named(values: Tensor) -> QValues | QDistribution:
+    """[N, A, atoms] under its name; one atom is a plain value."""
+    return QValues(values.squeeze(-1)) if values.shape[-1] == 1 else QDistribution(values)
+
+
+def build_head(streams: Streams, num_actions: int, settings: HeadSettings) -> nn.Module:
+    """The module [N, features] to outputs."""
+    if settings.kind == "policy-value":
+        return PolicyValueHead(streams, num_actions)
+    shape = (num_actions, settings.num_atoms if "categorical" in settings.kind else 1)
+    if "dueling" in settings.kind:
+        return DuelingHead(streams, shape, settings.conv_gradient_scale)
+    return ActionValueHead(streams, shape)

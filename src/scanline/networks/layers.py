@@ -1,0 +1,115 @@
+"""Layers that draw their first weights from one generator and by one rule.
+
+Takes a rule's name and a seeded generator; gives convolutions and dense layers, each initialised
+the moment it is made, so that the order of construction is the order of the draws.
+Knows no network: which layer plays which role is said by the caller.
+
+PyTorch's constructors draw from the global generator. Here layers are made on the meta device,
+which draws nothing, and filled afterwards.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal
+
+import torch
+from torch import Generator, Tensor, nn
+
+Layer = nn.Conv2d | nn.Linear
+Role = Literal["hidden", "policy", "value", "q"]
+Rule = Callable[[Layer, Role, Generator], None]
+
+OUTPUT_GAINS: Mapping[Role, float] = MappingProxyType({"policy": 0.01, "value": 1.0, "q": 1.0})
+
+
+def fan_in(weight: Tensor) -> int:
+    """Inputs of one unit: in-channels x kernel area."""
+    return weight[0].numel()
+
+
+def fan_in_uniform(layer: Layer, role: Role, generator: Generator) -> None:
+    """Weights and biases uniform in +-1/sqrt(fan in): Torch7's default, A3C, GA3C, PAAC."""
+    bound = 1 / math.sqrt(fan_in(layer.weight))
+    nn.init.uniform_(layer.weight, -bound, bound, generator=generator)
+    nn.init.uniform_(bias_of(layer), -bound, bound, generator=generator)
+
+
+def orthogonal(layer: Layer, role: Role, generator: Generator) -> None:
+    """Orthogonal with gain sqrt 2, policy 0.01, value and Q 1, biases 0 (OpenAI baselines)."""
+    gain = OUTPUT_GAINS.get(role, math.sqrt(2))
+    nn.init.orthogonal_(layer.weight, gain, generator=generator)
+    nn.init.zeros_(bias_of(layer))
+
+
+def kaiming_doubled(layer: Layer, role: Role, generator: Generator) -> None:
+    """Kaiming normal, in hidden layers times the ReLU gain once more, biases 0 (CuLE)."""
+    nn.init.kaiming_normal_(layer.weight, nonlinearity="relu", generator=generator)
+    if role == "hidden":
+        with torch.no_grad():
+            layer.weight.mul_(nn.init.calculate_gain("relu"))
+    nn.init.zeros_(bias_of(layer))
+
+
+def glorot_unit_norm(layer: Layer, role: Role, generator: Generator) -> None:
+    """Glorot-uniform convolutions; dense rows of norm 1, policy and Q 0.01; biases 0 (accel_rl)."""
+    nn.init.zeros_(bias_of(layer))
+    if isinstance(layer, nn.Conv2d):
+        nn.init.xavier_uniform_(layer.weight, generator=generator)
+        return
+    nn.init.normal_(layer.weight, generator=generator)
+    norm = 0.01 if role in ("policy", "q") else 1.0
+    with torch.no_grad():
+        layer.weight.mul_(norm / layer.weight.norm(dim=1, keepdim=True))
+
+
+RULES: Mapping[str, Rule] = MappingProxyType(
+    {
+        "fan-in-uniform": fan_in_uniform,
+        "orthogonal": orthogonal,
+        "kaiming-doubled": kaiming_doubled,
+        "glorot-unit-norm": glorot_unit_norm,
+    }
+)
+
+
+def bias_of(layer: Layer) -> Tensor:
+    assert layer.bias is not None
+    return layer.bias
+
+
+@dataclass(frozen=True)
+class Layers:
+    """Makes layers, initialised in the order of the calls."""
+
+    rule: Rule
+    generator: Generator
+
+    def conv(
+        self, channels: int, filters: int, kernel: int, *, stride: int = 1, padding: int = 0
+    ) -> nn.Conv2d:
+        """A convolution whose weights lie channels last in memory."""
+        with torch.device("meta"):
+            layer = nn.Conv2d(channels, filters, kernel, stride, padding)
+        layer = layer.to_empty(device="cpu")
+        self.rule(layer, "hidden", self.generator)
+        layer.weight.data = layer.weight.data.contiguous(memory_format=torch.channels_last)
+        return layer
+
+    def dense(self, features: int, units: int, role: Role = "hidden") -> nn.Linear:
+        with torch.device("meta"):
+            layer = nn.Linear(features, units)
+        layer = layer.to_empty(device="cpu")
+        self.rule(layer, role, self.generator)
+        return layer
+
+    def stream(self, features: int, hidden: tuple[int, ...]) -> nn.Sequential:
+        """Dense layers, each followed by a rectifier."""
+        steps: list[nn.Module] = []
+        for units in hidden:
+            steps += [self.dense(features, units), nn.ReLU(inplace=True)]
+            features = units
+        return nn.Sequential(*steps)

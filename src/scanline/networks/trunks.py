@@ -1,0 +1,207 @@
+"""Trunks: the convolutions of the published networks, each a row of data, and their one builder.
+
+Takes a row of `TRUNKS`, the environment's spaces and a maker of layers; gives a module from
+observations to flat features, and their number.
+Knows nothing of heads, losses or optimisers; the hidden units of a row are built by the head,
+because a dueling head needs them twice.
+
+Which initialisation belongs to which name is part of its row: A3C, GA3C and PAAC use the fan-in
+uniform, `nature` is today's de-facto orthogonal form, `nature-uniform` the form of Mnih 2015,
+the 104x80 forms follow Stooke and Abbeel's code, `cule` CuLE's.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal
+
+from torch import Tensor, nn
+
+from ..records import Spaces
+from .layers import Layers
+from .planes import CENTRED, SIGNED, UNIT, PixelScale, flat_values, image_planes
+
+
+@dataclass(frozen=True)
+class Conv:
+    """One convolution, followed by a rectifier."""
+
+    filters: int
+    kernel: int
+    stride: int
+    padding: int | Literal["same"] = 0
+    """Pixels on each side, or 'same' as TensorFlow counts it: output = ceil(input / stride)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trunk:
+    """A published network up to its head."""
+
+    description: str
+    """One sentence for the list of networks."""
+    frame: tuple[int, int] | None
+    """(H, W) that it was published for; None takes any size."""
+    convs: tuple[Conv, ...]
+    hidden: tuple[int, ...]
+    """Units of the dense layers between convolutions and outputs."""
+    rule: str
+    """Initialisation, a name in `layers.RULES`."""
+    pixels: PixelScale = UNIT
+    """Scale of byte input."""
+
+
+NIPS = (Conv(16, 8, 4), Conv(32, 4, 2))
+NATURE = (Conv(32, 8, 4), Conv(64, 4, 2), Conv(64, 3, 1))
+
+
+def ga3c_large(stride: int) -> Trunk:
+    """GA3C's footnote 2: 32 first filters, a third layer of 64; the FC layer keeps 256 units."""
+    first = Conv(32, 8, stride, "same")
+    return Trunk(
+        description=f"GA3C's large network with stride {stride} in the first layer.",
+        frame=(84, 84),
+        convs=(first, Conv(32, 4, 2, "same"), Conv(64, 4, 2, "same")),
+        hidden=(256,),
+        rule="fan-in-uniform",
+        pixels=SIGNED,
+    )
+
+
+TRUNKS: Mapping[str, Trunk] = MappingProxyType(
+    {
+        "nips": Trunk(
+            description="A3C's and PAAC's small network: two convolutions, 256 units, 84x84.",
+            frame=(84, 84),
+            convs=NIPS,
+            hidden=(256,),
+            rule="fan-in-uniform",
+        ),
+        "nature": Trunk(
+            description="Three convolutions, 512 units, 84x84; orthogonal as in OpenAI baselines.",
+            frame=(84, 84),
+            convs=NATURE,
+            hidden=(512,),
+            rule="orthogonal",
+        ),
+        "nature-uniform": Trunk(
+            description="The layers of `nature` with the fan-in uniform of Mnih 2015 and PAAC.",
+            frame=(84, 84),
+            convs=NATURE,
+            hidden=(512,),
+            rule="fan-in-uniform",
+        ),
+        "nature-any": Trunk(
+            description="The layers of `nature` on any image of at least 36x36.",
+            frame=None,
+            convs=NATURE,
+            hidden=(512,),
+            rule="orthogonal",
+        ),
+        "nips-104x80": Trunk(
+            description="Stooke and Abbeel's small network: 104x80, padded to 12x9 features.",
+            frame=(104, 80),
+            convs=(Conv(16, 8, 4), Conv(32, 4, 2, 1)),
+            hidden=(256,),
+            rule="glorot-unit-norm",
+        ),
+        "nature-104x80": Trunk(
+            description="Stooke and Abbeel's large network: 104x80, padded to 12x9 features.",
+            frame=(104, 80),
+            convs=(Conv(32, 8, 4), Conv(64, 4, 2, 1), Conv(64, 3, 1, 1)),
+            hidden=(512,),
+            rule="glorot-unit-norm",
+        ),
+        "ga3c": Trunk(
+            description="GA3C's small network: `nips` with TensorFlow's SAME padding.",
+            frame=(84, 84),
+            convs=(Conv(16, 8, 4, "same"), Conv(32, 4, 2, "same")),
+            hidden=(256,),
+            rule="fan-in-uniform",
+            pixels=SIGNED,
+        ),
+        "ga3c-large-4": ga3c_large(4),
+        "ga3c-large-3": ga3c_large(3),
+        "ga3c-large-2": ga3c_large(2),
+        "ga3c-large-1": ga3c_large(1),
+        "cule": Trunk(
+            description="CuLE's actor-critic: `nature` with 32 filters in the third layer.",
+            frame=(84, 84),
+            convs=(Conv(32, 8, 4), Conv(64, 4, 2), Conv(32, 3, 1)),
+            hidden=(512,),
+            rule="kaiming-doubled",
+            pixels=CENTRED,
+        ),
+        "mlp": Trunk(
+            description="Two dense layers of 128 units, for vectors, RAM and small images.",
+            frame=None,
+            convs=(),
+            hidden=(128, 128),
+            rule="orthogonal",
+        ),
+    }
+)
+
+
+class ConvTrunk(nn.Module):
+    """Images to the features of the last convolution, flattened as [H, W, C]."""
+
+    def __init__(self, convs: nn.Sequential, pixels: PixelScale) -> None:
+        super().__init__()
+        self.convs = convs
+        self.pixels = pixels
+
+    def forward(self, observations: Tensor) -> Tensor:
+        maps: Tensor = self.convs(image_planes(observations, self.pixels))
+        return maps.permute(0, 2, 3, 1).flatten(1)  # a view: channels are last in memory
+
+
+class FlatTrunk(nn.Module):
+    """Any observation to the flat row of its numbers."""
+
+    def __init__(self, pixels: PixelScale) -> None:
+        super().__init__()
+        self.pixels = pixels
+
+    def forward(self, observations: Tensor) -> Tensor:
+        return flat_values(observations, self.pixels)
+
+
+def build_trunk(trunk: Trunk, spaces: Spaces, layers: Layers) -> tuple[nn.Module, int]:
+    """The module [N, S, ...frame] to [N, features], and the number of features."""
+    if not trunk.convs:
+        return FlatTrunk(trunk.pixels), math.prod(spaces.observation_shape)
+    height, width, *colours = spaces.frame_shape
+    channels = spaces.stack * math.prod(colours)
+    steps: list[nn.Module] = []
+    for conv in trunk.convs:
+        steps += conv_steps(conv, channels, (height, width), layers)
+        height, width, channels = output_size(conv, height), output_size(conv, width), conv.filters
+    return ConvTrunk(nn.Sequential(*steps), trunk.pixels), height * width * channels
+
+
+def conv_steps(
+    conv: Conv, channels: int, frame: tuple[int, int], layers: Layers
+) -> list[nn.Module]:
+    """Padding where the convolution cannot pad by itself, the convolution, the rectifier."""
+    top, bottom = padding(conv, frame[0])
+    left, right = padding(conv, frame[1])
+    own = top if top == bottom == left == right else 0
+    before = [] if own == top == bottom == left == right else [(left, right, top, bottom)]
+    layer = layers.conv(channels, conv.filters, conv.kernel, stride=conv.stride, padding=own)
+    return [*(nn.ZeroPad2d(sides) for sides in before), layer, nn.ReLU(inplace=True)]
+
+
+def padding(conv: Conv, size: int) -> tuple[int, int]:
+    """Pixels before and after one axis; TensorFlow puts an odd one after."""
+    if conv.padding != "same":
+        return conv.padding, conv.padding
+    total = max((math.ceil(size / conv.stride) - 1) * conv.stride + conv.kernel - size, 0)
+    return total // 2, total - total // 2
+
+
+def output_size(conv: Conv, size: int) -> int:
+    """Length of one axis after the convolution; below 1 where the input is too small."""
+    return (size + sum(padding(conv, size)) - conv.kernel) // conv.stride + 1

@@ -1,0 +1,223 @@
+"""The parameters of one learner: live network, optimisers, target copy, algorithm state.
+
+Takes a network, optimiser settings and, per update, one loss per parameter group; gives views for
+the algorithm and the gradient norms of each update.
+Knows no algorithm, store or schedule: losses and learning rate are handed in.
+
+`apply` is the one place of backward, all-reduce, clipping and step, so their order cannot differ
+between algorithms. It never waits for a device: norms are tensors, read only when a row is written.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeVar, runtime_checkable
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils import clip_grads_with_norm_, get_total_norm
+
+from ..records import State, Views
+from .optimisers import (
+    Optimiser,
+    OptimiserSettings,
+    build_optimiser,
+    copies,
+)
+
+Value = TypeVar("Value")
+AllReduce = Callable[[Sequence[Tensor]], None]
+"""Replaces gradients in place by what all learners agree on."""
+
+
+@runtime_checkable
+class Grouped(Protocol):
+    """A network that learns from several losses, each with parameters of its own."""
+
+    def parameter_groups(self) -> Mapping[str, list[nn.Parameter]]: ...
+
+
+@dataclass(frozen=True)
+class Group:
+    """Parameters that share a loss, an optimiser and a clip."""
+
+    parameters: list[nn.Parameter]
+    optimiser: Optimiser
+    max_grad_norm: float | None
+
+    def gradients(self) -> list[Tensor]:
+        return [each.grad for each in self.parameters if each.grad is not None]
+
+    def step(self, learning_rate: float) -> Tensor:
+        """Clips, moves the parameters, and gives the norm from before the clip."""
+        norm = get_total_norm(self.gradients(), foreach=True)
+        if self.max_grad_norm:
+            clip_grads_with_norm_(self.parameters, self.max_grad_norm, norm, foreach=True)
+        self.optimiser.step(learning_rate)
+        return norm
+
+
+class LocalParameters:
+    """Parameters that live in this process and are changed by `apply` alone."""
+
+    def __init__(
+        self,
+        network: nn.Module,
+        optimiser: OptimiserSettings | Mapping[str, OptimiserSettings],
+        *,
+        max_grad_norm: float | Mapping[str, float | None] | None = None,
+        with_target: bool = False,
+        algorithm_state: Mapping[str, Tensor] | None = None,
+        all_reduce: AllReduce | None = None,
+    ) -> None:
+        self.network = network
+        self.version = 0
+        """Updates so far."""
+        self.target_version = 0
+        """Updates in the weights of the target copy."""
+        self._all_reduce = all_reduce
+        self._groups = {
+            name: build_group(parameters, of_group(optimiser, name), of_group(max_grad_norm, name))
+            for name, parameters in trainable_groups(network).items()
+        }
+        target = copy.deepcopy(network).requires_grad_(False) if with_target else None
+        self._views = Views(live=network, target=target, state=dict(algorithm_state or {}))
+
+    @property
+    def views(self) -> Views:
+        """Named parameter sets, and the algorithm's state as it was last kept."""
+        return self._views
+
+    def apply(
+        self, losses: Mapping[str, Tensor], learning_rate: float | Mapping[str, float]
+    ) -> dict[str, Tensor]:
+        """One update; gives the norm of every group's gradient before clipping, detached."""
+        groups = self._groups_with(losses)
+        backward(groups, losses)
+        if self._all_reduce is not None:
+            self._all_reduce([grad for group in groups.values() for grad in group.gradients()])
+        norms = {name: group.step(of_group(learning_rate, name)) for name, group in groups.items()}
+        self.version += 1
+        return norms
+
+    def _groups_with(self, losses: Mapping[str, Tensor]) -> dict[str, Group]:
+        """The groups that have a loss, always in the network's order."""
+        unknown = losses.keys() - self._groups.keys()
+        if unknown or not losses:
+            raise ValueError(
+                f"losses are named {sorted(losses)}, but the network has the parameter groups "
+                f"{sorted(self._groups)}; give one loss under the name of each group to move."
+            )
+        return {name: group for name, group in self._groups.items() if name in losses}
+
+    def sync_target(self) -> None:
+        """Copies the live weights into the target."""
+        if self._views.target is None:
+            raise ValueError(
+                "sync_target was called, but there is no target copy; pass with_target=True."
+            )
+        with torch.no_grad():
+            torch._foreach_copy_(tensors(self._views.target), tensors(self.network))
+        self.target_version = self.version
+
+    def keep(self, state: Mapping[str, Tensor] | None) -> None:
+        """Replaces the algorithm's state; None keeps the old one."""
+        if state is not None:
+            views = self._views
+            self._views = Views(live=views.live, target=views.target, state=dict(state))
+
+    def state(self) -> State:
+        target = self._views.target
+        return {
+            "version": self.version,
+            "target_version": self.target_version,
+            "network": saved(self.network.state_dict()),
+            "target": saved(target.state_dict()) if target is not None else {},
+            "optimisers": {name: group.optimiser.state() for name, group in self._groups.items()},
+            "algorithm": saved(self._views.state),
+        }
+
+    def load(self, state: State) -> None:
+        """Continues exactly where `state` was taken; refuses another kind of network."""
+        target = self._views.target
+        check_names(state["network"], self.network.state_dict(), "network")
+        check_names(state["target"], target.state_dict() if target is not None else {}, "target")
+        check_names(state["optimisers"], self._groups, "optimisers")
+        self.network.load_state_dict(state["network"])
+        if target is not None:
+            target.load_state_dict(state["target"])
+        for name, group in self._groups.items():
+            group.optimiser.load(state["optimisers"][name])
+        self.version = state["version"]
+        self.target_version = state["target_version"]
+        device = next(self.network.parameters()).device
+        self.keep({name: value.to(device, copy=True) for name, value in state["algorithm"].items()})
+
+
+def build_group(
+    parameters: list[nn.Parameter], optimiser: OptimiserSettings, max_grad_norm: float | None
+) -> Group:
+    if max_grad_norm is not None and not max_grad_norm >= 0:
+        raise ValueError(
+            f"max_grad_norm={max_grad_norm} is no norm; use a positive one, or 0 for no clipping."
+        )
+    return Group(parameters, build_optimiser(parameters, optimiser), max_grad_norm)
+
+
+def backward(groups: Mapping[str, Group], losses: Mapping[str, Tensor]) -> None:
+    """Fills `.grad` of every group from its own loss; all of it before any parameter moves."""
+    last = len(groups) - 1
+    for number, (name, group) in enumerate(groups.items()):
+        for each in group.parameters:
+            each.grad = None
+        # Groups may share a graph: it is freed only after the last of them.
+        torch.autograd.backward(losses[name], inputs=group.parameters, retain_graph=number < last)
+
+
+def trainable_groups(network: nn.Module) -> dict[str, list[nn.Parameter]]:
+    """The network's groups, one named 'all' unless it says otherwise."""
+    everything = [each for each in network.parameters() if each.requires_grad]
+    if not isinstance(network, Grouped):
+        return {"all": everything}
+    groups = {
+        name: [each for each in members if each.requires_grad]
+        for name, members in network.parameter_groups().items()
+    }
+    listed = [id(each) for members in groups.values() for each in members]
+    if sorted(listed) != sorted(map(id, everything)):
+        raise ValueError(
+            f"the parameter groups {sorted(groups)} list {len(listed)} parameters, but each of the "
+            f"network's {len(everything)} must be in exactly one; freeze or add what is left out."
+        )
+    return groups
+
+
+def of_group(value: Value | Mapping[str, Value], name: str) -> Value:
+    """The group's own value, or the one that all groups share."""
+    if not isinstance(value, Mapping):
+        return value
+    if name not in value:
+        raise ValueError(
+            f"there is a value for the groups {sorted(value)}, but none for '{name}'; add it."
+        )
+    chosen: Value = value[name]
+    return chosen
+
+
+def tensors(network: nn.Module) -> list[Tensor]:
+    return [*network.parameters(), *network.buffers()]
+
+
+def saved(named: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Contiguous copies under the same names."""
+    return dict(zip(named, copies(named.values()), strict=True))
+
+
+def check_names(theirs: Mapping[str, object], mine: Mapping[str, object], what: str) -> None:
+    if theirs.keys() != mine.keys():
+        raise ValueError(
+            f"the saved {what} has {sorted(theirs)}, but this one has {sorted(mine)}; "
+            "load it with the recipe that it was saved with."
+        )

@@ -1,0 +1,240 @@
+"""Optimisers: one RMSProp with every published placement of epsilon, and PyTorch's Adam.
+
+Takes parameters whose `.grad` is set and a learning rate; changes the parameters in place.
+Knows nothing of losses, clipping, schedules in use or of who computed the gradient.
+
+RMSProp is written here because TensorFlow 1, Lasagne, Keras and PyTorch each mean another
+formula by the name, and with the epsilon of 0.1 that A3C uses the difference decides the run.
+Adam is PyTorch's fused one: a quarter of the time of its foreach form on a CPU.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import torch
+from torch import Tensor
+
+from ..records import State
+from ..schedules import Constant, Linear, Schedule, WarmUp
+
+
+@dataclass(frozen=True, kw_only=True)
+class OptimiserSettings:
+    """How gradients become steps."""
+
+    kind: Literal["rmsprop", "adam"] = "rmsprop"
+    """Which formula: 'rmsprop' or 'adam'."""
+    learning_rate: float = 7e-4
+    """Step size at the start of the run, in parameter units per normalised gradient."""
+    decay: float = 0.99
+    """Weight of the past in RMSProp's averages, per update; Adam reads `betas`."""
+    betas: tuple[float, float] = (0.9, 0.999)
+    """Weights of the past in Adam's mean and square, per update; RMSProp reads `decay`."""
+    epsilon: float = 1e-5
+    """What keeps the denominator from zero: in gradient units outside the root, squared inside."""
+    epsilon_inside_root: bool = False
+    """RMSProp: sqrt(square + epsilon), as TensorFlow 1 and Lasagne; else sqrt(square) + epsilon."""
+    square_starts_at: float = 0.0
+    """RMSProp: first value of the average square, in squared gradient units; 1 in TensorFlow 1."""
+    centred: bool = False
+    """RMSProp: divide by the deviation from the average gradient, as Mnih 2015 did."""
+    amsgrad: bool = False
+    """Adam: divide by the largest average square so far."""
+    max_grad_norm: float = 0.0
+    """Largest norm of a whole gradient; a longer one is shortened to it. 0 for no clipping."""
+    scale_with_envs: Literal["none", "linear", "sqrt"] = "none"
+    """How the learning rate grows with num_envs / scale_base_envs."""
+    scale_base_envs: int = 1
+    """Environments for which `learning_rate` is meant, where it grows with their number."""
+    anneal: Literal["none", "linear"] = "none"
+    """'linear' takes the learning rate to zero over the run's agent steps; 'none' keeps it."""
+    warmup_agent_steps: int = 0
+    """Agent steps over which the learning rate first grows from zero; 0 for none."""
+
+    def __post_init__(self) -> None:
+        self._check_choices()
+        self._check_numbers()
+        self._check_reader()
+
+    def _check_choices(self) -> None:
+        if self.kind not in ("rmsprop", "adam"):
+            raise ValueError(f"optimiser kind '{self.kind}' is unknown; use 'rmsprop' or 'adam'.")
+        if self.anneal not in ("none", "linear"):
+            raise ValueError(f"anneal='{self.anneal}' is unknown; use 'none' or 'linear'.")
+        if self.scale_with_envs not in ("none", "linear", "sqrt"):
+            raise ValueError(
+                f"scale_with_envs='{self.scale_with_envs}' is unknown; use 'none', 'linear' or "
+                "'sqrt'."
+            )
+
+    def _check_numbers(self) -> None:
+        for name in ("learning_rate", "epsilon"):
+            if not getattr(self, name) > 0:
+                raise ValueError(
+                    f"{name}={getattr(self, name)} is not positive; use a number above 0."
+                )
+        for name, weight in (("decay", self.decay), *(("betas", beta) for beta in self.betas)):
+            if not 0 <= weight < 1:
+                raise ValueError(f"{name} has {weight}, outside [0, 1); 0.99 is usual.")
+        if self.scale_base_envs < 1:
+            raise ValueError(f"scale_base_envs={self.scale_base_envs} must be at least 1.")
+        for name in ("square_starts_at", "warmup_agent_steps", "max_grad_norm"):
+            if not getattr(self, name) >= 0:
+                raise ValueError(f"{name}={getattr(self, name)} is negative; use 0 or more.")
+
+    def _check_reader(self) -> None:
+        """A setting that the chosen formula never reads is refused, not ignored."""
+        unread = {
+            "rmsprop": ("amsgrad",),
+            "adam": ("epsilon_inside_root", "square_starts_at", "centred"),
+        }
+        for name in unread[self.kind]:
+            if getattr(self, name):
+                raise ValueError(
+                    f"{name}={getattr(self, name)} means nothing to '{self.kind}'; "
+                    "leave it at its default or choose the other kind."
+                )
+
+    def scaled_rate(self, num_envs: int) -> float:
+        """The learning rate for so many environments."""
+        ratio = num_envs / self.scale_base_envs
+        factor = {"none": 1.0, "linear": ratio, "sqrt": math.sqrt(ratio)}[self.scale_with_envs]
+        return self.learning_rate * factor
+
+    def schedule(self, total_agent_steps: int, num_envs: int = 1) -> Schedule:
+        """The learning rate as a function of agent steps, in a run of `total_agent_steps`."""
+        start = self.scaled_rate(num_envs)
+        rate: Schedule = Constant(value=start)
+        if self.anneal == "linear":
+            rate = Linear(start=start, end=0.0, duration_agent_steps=total_agent_steps)
+        if self.warmup_agent_steps:
+            rate = WarmUp(schedule=rate, duration_agent_steps=self.warmup_agent_steps)
+        return rate
+
+
+class Optimiser(Protocol):
+    """Changes its parameters by their gradients; parameters without one stay as they are."""
+
+    def step(self, learning_rate: float) -> None: ...
+
+    def state(self) -> State: ...
+
+    def load(self, state: State) -> None: ...
+
+
+class RMSProp:
+    """p -= rate * g / denominator, the denominator from decaying averages of g and g squared."""
+
+    def __init__(self, parameters: Sequence[Tensor], settings: OptimiserSettings) -> None:
+        self.parameters = list(parameters)
+        self.settings = settings
+        start = settings.square_starts_at
+        self.square = [torch.full_like(each, start) for each in self.parameters]
+        self.mean = [torch.zeros_like(each) for each in self.parameters] if settings.centred else []
+        self._denominator = [torch.empty_like(each) for each in self.parameters]
+
+    @torch.no_grad()
+    def step(self, learning_rate: float) -> None:
+        moved = [i for i, each in enumerate(self.parameters) if each.grad is not None]
+        if not moved:
+            return
+        gradients = [grad for each in self.parameters if (grad := each.grad) is not None]
+        denominators = self._denominators(moved, gradients)
+        parameters = [self.parameters[i] for i in moved]
+        torch._foreach_addcdiv_(parameters, gradients, denominators, value=-learning_rate)
+
+    def _denominators(self, moved: list[int], gradients: list[Tensor]) -> list[Tensor]:
+        """Moves the averages on and gives the root of the square, or of the variance."""
+        decay, settings = self.settings.decay, self.settings
+        square = [self.square[i] for i in moved]
+        result = [self._denominator[i] for i in moved]
+        torch._foreach_mul_(square, decay)
+        torch._foreach_addcmul_(square, gradients, gradients, value=1 - decay)
+        torch._foreach_copy_(result, square)
+        if settings.centred:
+            mean = [self.mean[i] for i in moved]
+            torch._foreach_mul_(mean, decay)
+            torch._foreach_add_(mean, gradients, alpha=1 - decay)
+            torch._foreach_addcmul_(result, mean, mean, value=-1)
+            torch._foreach_clamp_min_(result, 0.0)  # rounding may leave a variance below zero
+        if settings.epsilon_inside_root:
+            torch._foreach_add_(result, settings.epsilon)
+        torch._foreach_sqrt_(result)
+        if not settings.epsilon_inside_root:
+            torch._foreach_add_(result, settings.epsilon)
+        return result
+
+    def state(self) -> State:
+        return {"square": copies(self.square), "mean": copies(self.mean)}
+
+    def load(self, state: State) -> None:
+        for mine, saved in ((self.square, state["square"]), (self.mean, state["mean"])):
+            check_count(len(saved), len(mine))
+            for target, value in zip(mine, saved, strict=True):
+                target.copy_(value)
+
+
+class Adam:
+    """PyTorch's Adam or AMSGrad, with a state that needs no pickle."""
+
+    def __init__(self, parameters: Sequence[Tensor], settings: OptimiserSettings) -> None:
+        self.parameters = list(parameters)
+        self._optimiser = torch.optim.Adam(
+            self.parameters,
+            lr=settings.learning_rate,
+            betas=settings.betas,
+            eps=settings.epsilon,
+            amsgrad=settings.amsgrad,
+            fused=True,
+        )
+
+    def step(self, learning_rate: float) -> None:
+        for each in self.parameters:
+            # The fused kernel walks raw memory and would pair the wrong numbers in silence.
+            if each.grad is not None and each.grad.stride() != each.stride():
+                each.grad = like(each, each.grad)
+        self._optimiser.param_groups[0]["lr"] = learning_rate
+        self._optimiser.step()
+
+    def state(self) -> State:
+        """Per parameter PyTorch's own names; empty for one that was never stepped."""
+        slots = [self._optimiser.state.get(each, {}) for each in self.parameters]
+        return {"slots": [dict(zip(slot, copies(slot.values()), strict=True)) for slot in slots]}
+
+    def load(self, state: State) -> None:
+        check_count(len(state["slots"]), len(self.parameters))
+        for parameter, slot in zip(self.parameters, state["slots"], strict=True):
+            self._optimiser.state[parameter] = {
+                name: like(parameter, value) for name, value in slot.items()
+            }
+
+
+def build_optimiser(parameters: Sequence[Tensor], settings: OptimiserSettings) -> Optimiser:
+    """The optimiser that the settings name, over these parameters."""
+    if settings.kind == "adam":
+        return Adam(parameters, settings)
+    return RMSProp(parameters, settings)
+
+
+def copies(tensors: Iterable[Tensor]) -> list[Tensor]:
+    """Contiguous copies, so that they can be written while the originals move on."""
+    return [each.detach().clone(memory_format=torch.contiguous_format) for each in tensors]
+
+
+def like(parameter: Tensor, value: Tensor) -> Tensor:
+    """A copy on the parameter's device and, where it has its shape, in its memory order."""
+    if value.shape != parameter.shape:
+        return value.to(parameter.device, copy=True)
+    return torch.empty_like(parameter, requires_grad=False).copy_(value)
+
+
+def check_count(saved: int, mine: int) -> None:
+    if saved != mine:
+        raise ValueError(
+            f"the saved optimiser holds {saved} tensors per slot, but this one has {mine}; "
+            "load it with the network and the optimiser settings that it was saved with."
+        )

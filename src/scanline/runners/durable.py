@@ -1,0 +1,96 @@
+"""Files that survive a crash, and disk errors in one sentence.
+
+Takes paths and bytes; gives files that are either complete or absent.
+Knows nothing of checkpoints, logs or settings.
+
+A rename is atomic only for names; the bytes must be on the disk before it, and the folder's entry
+after it. Whoever writes a run's files does it through these few functions.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+UNFINISHED = ".writing-"
+"""Start of every name that is not complete yet; what bears it after a crash may be removed."""
+
+_REASONS = {
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "the disk quota is used up",
+    errno.EFBIG: "the file exceeds the largest size that the system allows",
+    errno.EROFS: "the disk is read-only",
+    errno.EACCES: "permission is denied",
+}
+
+
+class DiskError(RuntimeError):
+    """The disk refused to take something; the message says what, why and what to do."""
+
+
+@contextmanager
+def disk_errors(what: str, remedy: str) -> Iterator[None]:
+    """Turns any `OSError` inside into one sentence."""
+    try:
+        yield
+    except OSError as error:
+        code = error.errno or 0
+        reason = _REASONS.get(code, error.strerror or str(error))
+        raise DiskError(f"Could not write {what}: {reason}; {remedy}.") from error
+
+
+def sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def write_synced(path: Path, data: bytes) -> None:
+    """Writes a file and waits until the disk has it."""
+    with open(path, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def sync_folder(folder: Path) -> None:
+    """Waits until the disk has the folder's names; other systems than POSIX cannot be asked."""
+    if os.name != "posix":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Puts a complete file in the place of an old one; a failure leaves the old one alone."""
+    unfinished = path.with_name(UNFINISHED + path.name)
+    try:
+        write_synced(unfinished, data)
+        os.replace(unfinished, path)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise
+    sync_folder(path.parent)
+
+
+def remove_folder(folder: Path) -> None:
+    """Removes a folder so that a crash leaves no half of it under its own name."""
+    unfinished = folder.with_name(UNFINISHED + folder.name)
+    shutil.rmtree(unfinished, ignore_errors=True)
+    os.rename(folder, unfinished)
+    shutil.rmtree(unfinished)
+
+
+def remove_unfinished(folder: Path) -> None:
+    """Removes what a crash left behind in a folder."""
+    for path in folder.glob(UNFINISHED + "*"):
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)

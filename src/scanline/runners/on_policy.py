@@ -1,0 +1,70 @@
+"""The on-policy loop: collect, prepare, learn, repeat.
+
+Takes the parts of a synchronous run and its session; gives nothing back: weights, log and
+checkpoints are what remains. Knows no algorithm, engine or file by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+
+from ..parameters import LocalParameters
+from ..records import Algorithm, Policy, Store
+from ..samplers import LockstepSampler
+from .clock import LEARNING, OTHER
+from .session import Session
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loop:
+    """The parts that take turns."""
+
+    sampler: LockstepSampler
+    policy: Policy
+    store: Store
+    algorithm: Algorithm
+    parameters: LocalParameters
+    learning_rate: Callable[[int], float]
+    """Of agent steps."""
+
+
+def run(loop: Loop, session: Session) -> None:
+    """Goes on until the session says stop."""
+    while session.goes_on():
+        collect(loop, session)
+        learn(loop, session)
+
+
+def collect(loop: Loop, session: Session) -> None:
+    """One rollout into the store."""
+    into = loop.store.slot()
+    into.agent_steps = session.progress.agent_steps
+    slot = loop.sampler.collect(loop.policy, into=into)
+    session.spans.mark(LEARNING)
+    with torch.no_grad():
+        experience = loop.algorithm.prepare(loop.parameters.views, slot)
+    loop.parameters.keep(experience.state)
+    loop.store.put(experience)
+    session.collected(slot, loop.sampler.drain_episodes())
+
+
+def learn(loop: Loop, session: Session) -> None:
+    """Every batch that the store has."""
+    session.spans.mark(LEARNING)
+    for batch in loop.store.batches():
+        result = loop.algorithm.loss(loop.parameters.views, batch)
+        rate = loop.learning_rate(batch.agent_steps)
+        norms = loop.parameters.apply(result.losses, rate)
+        loop.store.feedback(batch, result.priorities)
+        session.updated({**result.metrics, **named(norms), "charts/learning_rate": rate})
+    session.spans.mark(OTHER)
+
+
+def named(norms: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Gradient norms under the names of the log."""
+    if norms.keys() == {"all"}:
+        return {"losses/gradient_norm": norms["all"]}
+    return {f"losses/gradient_norm_{name}": norm for name, norm in norms.items()}

@@ -1,0 +1,166 @@
+"""When a run stops and when it saves: signals, limits, intervals.
+
+Takes counters and seconds; gives the reason to stop, or that a save is due.
+Knows nothing of loops, networks or files.
+
+A signal must not tear a step apart: the first one only asks, and the loop finishes its step, saves
+and leaves. The second raises `KeyboardInterrupt`, for whoever does not want to wait.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import FrameType, TracebackType
+from typing import Any, Literal, NamedTuple
+
+StopKind = Literal["agent_steps", "seconds", "target_score", "signal"]
+
+
+class Stop(NamedTuple):
+    """Why a run stops."""
+
+    kind: StopKind
+    sentence: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """Where a run ends, whichever comes first; None for no such limit."""
+
+    agent_steps: int | None = None
+    """Agent steps of the whole run, those before a resume included."""
+    seconds: float | None = None
+    """Training time in seconds, without evaluation, over all resumes."""
+    target_score: float | None = None
+    """Mean score of the last games, counted as the log does, that ends the run."""
+
+    def __post_init__(self) -> None:
+        for name in ("agent_steps", "seconds"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise ValueError(f"{name}={value} must be positive.")
+
+    def reached(self, *, agent_steps: int, seconds: float, score: float | None) -> Stop | None:
+        """The limit that is reached, if one is; `score` is None before the window is full."""
+        if self.target_score is not None and score is not None and score >= self.target_score:
+            reached = f"The score {score:.2f} has reached the target {self.target_score:g}."
+            return Stop("target_score", reached)
+        if self.agent_steps is not None and agent_steps >= self.agent_steps:
+            return Stop("agent_steps", f"All {self.agent_steps:,} agent steps are done.")
+        if self.seconds is not None and seconds >= self.seconds:
+            return Stop("seconds", f"The {self.seconds:,g} seconds of training are over.")
+        return None
+
+    def remaining_seconds(
+        self, *, agent_steps: int, seconds: float, steps_per_second: float
+    ) -> float | None:
+        """Expected time until the first limit; None where none can be expected."""
+        expected = []
+        if self.agent_steps is not None and steps_per_second > 0:
+            expected.append((self.agent_steps - agent_steps) / steps_per_second)
+        if self.seconds is not None:
+            expected.append(self.seconds - seconds)
+        return max(min(expected), 0.0) if expected else None
+
+    def done(self, *, agent_steps: int, seconds: float) -> float | None:
+        """Share of the way to the nearer limit; None without a limit of steps or seconds."""
+        shares = []
+        if self.agent_steps is not None:
+            shares.append(agent_steps / self.agent_steps)
+        if self.seconds is not None:
+            shares.append(seconds / self.seconds)
+        return min(max(shares), 1.0) if shares else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SaveSettings:
+    """How often a checkpoint is written."""
+
+    save_every_agent_steps: int = 1_000_000
+    """Agent steps between two checkpoints; 0 for none by steps."""
+    save_every_minutes: float = 5.0
+    """Minutes between two checkpoints; 0 for none by time."""
+
+    def __post_init__(self) -> None:
+        for name in ("save_every_agent_steps", "save_every_minutes"):
+            if getattr(self, name) < 0:
+                raise ValueError(
+                    f"{name}={getattr(self, name)} must not be negative; use 0 for never."
+                )
+
+
+class SaveSchedule:
+    """Says when the next save is due, by steps or by minutes."""
+
+    def __init__(
+        self,
+        settings: SaveSettings,
+        agent_steps: int = 0,
+        clock_seconds: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._every, self._every_seconds = (
+            settings.save_every_agent_steps,
+            settings.save_every_minutes * 60,
+        )
+        self._clock_seconds = clock_seconds
+        self.saved(agent_steps)
+
+    def due(self, agent_steps: int) -> bool:
+        """Whether a multiple of the steps was reached, or the minutes passed, since the last."""
+        if self._every and agent_steps // self._every > self._saved_at // self._every:
+            return True
+        passed = self._clock_seconds() - self._saved_clock
+        return bool(self._every_seconds) and passed >= self._every_seconds
+
+    def saved(self, agent_steps: int) -> None:
+        """Both intervals begin anew."""
+        self._saved_at, self._saved_clock = agent_steps, self._clock_seconds()
+
+
+class Signals:
+    """SIGTERM and Ctrl-C as a wish to stop, inside a `with` block of the main thread.
+
+    In another thread Python allows no handlers: signals then do what they did before.
+    """
+
+    NUMBERS = (signal.SIGINT, signal.SIGTERM)
+
+    def __init__(self) -> None:
+        self._before: dict[int, Any] = {}
+        self._received: int | None = None
+
+    @property
+    def stop(self) -> Stop | None:
+        """The wish, once a signal has come."""
+        if self._received is None:
+            return None
+        name = "Ctrl-C" if self._received == signal.SIGINT else "SIGTERM"
+        return Stop("signal", f"Stopped by {name}.")
+
+    def __enter__(self) -> Signals:
+        if threading.current_thread() is threading.main_thread():
+            self._before = {n: signal.signal(n, self._receive) for n in self.NUMBERS}
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+        self._before = {}
+
+    def _receive(self, number: int, frame: FrameType | None) -> None:
+        if self._received is None:
+            self._received = number
+            return
+        # A third signal ends the process even if the clearing up hangs.
+        for each in self.NUMBERS:
+            signal.signal(each, signal.SIG_DFL)
+        raise KeyboardInterrupt("Stopped at once by a second signal.")

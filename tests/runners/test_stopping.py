@@ -1,0 +1,163 @@
+"""Limits, intervals and signals; the signals in real processes."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+from typing import Any
+
+import pytest
+
+from scanline.runners.stopping import Limits, SaveSchedule, SaveSettings, Signals
+
+
+def reached(limits: Limits, **values: Any) -> str | None:
+    stop = limits.reached(**{"agent_steps": 0, "seconds": 0.0, "score": None, **values})
+    return stop and stop.kind
+
+
+@pytest.mark.parametrize(
+    ("limit", "value", "kind"),
+    [
+        ({"agent_steps": 10}, {"agent_steps": 9}, None),
+        ({"agent_steps": 10}, {"agent_steps": 10}, "agent_steps"),
+        ({"seconds": 5.0}, {"seconds": 4.9}, None),
+        ({"seconds": 5.0}, {"seconds": 5.1}, "seconds"),
+        ({"target_score": 18.0}, {"score": 17.9}, None),
+        ({"target_score": -18.0}, {"score": None}, None),
+        ({"target_score": -18.0}, {"score": -18.0}, "target_score"),
+        ({}, {"agent_steps": 10**12, "seconds": 1e9, "score": 1e9}, None),
+    ],
+)
+def test_limits(limit: dict[str, Any], value: dict[str, Any], kind: str | None) -> None:
+    assert reached(Limits(**limit), **value) == kind
+
+
+@pytest.mark.parametrize(("name", "value"), [("agent_steps", 0), ("seconds", float("nan"))])
+def test_impossible_limits_are_refused_by_name(name: str, value: float) -> None:
+    with pytest.raises(ValueError, match=f"{name}={value} must be positive"):
+        Limits(**{name: value})  # type: ignore[arg-type]
+
+
+def test_the_first_limit_to_come_gives_the_remaining_time() -> None:
+    now = {"agent_steps": 600, "seconds": 10.0}
+    assert Limits(agent_steps=1_000).remaining_seconds(**now, steps_per_second=100) == 4.0
+    assert Limits(agent_steps=1_000, seconds=12).remaining_seconds(**now, steps_per_second=9) == 2.0
+    assert Limits(agent_steps=1_000).remaining_seconds(**now, steps_per_second=0) is None
+    assert Limits(agent_steps=500).remaining_seconds(**now, steps_per_second=1) == 0.0
+    assert Limits(target_score=1).remaining_seconds(**now, steps_per_second=100) is None
+
+
+def test_a_save_is_due_by_steps_and_by_minutes() -> None:
+    now = [0.0]
+    settings = SaveSettings(save_every_agent_steps=100, save_every_minutes=1)
+    schedule = SaveSchedule(settings, agent_steps=150, clock_seconds=lambda: now[0])
+    assert not schedule.due(199)
+    assert schedule.due(210)
+    schedule.saved(210)
+    assert not schedule.due(299)
+    now[0] = 60.0
+    assert schedule.due(211)
+    schedule.saved(211)
+    assert not schedule.due(212)
+
+
+def test_a_save_is_never_due_where_both_are_off() -> None:
+    never = SaveSettings(save_every_agent_steps=0, save_every_minutes=0)
+    schedule = SaveSchedule(never, clock_seconds=lambda: 1e9)
+    assert not schedule.due(10**12)
+    with pytest.raises(ValueError, match="save_every_minutes=-1"):
+        SaveSettings(save_every_minutes=-1)
+
+
+LOOP = """
+    import sys, time
+    from scanline.runners.stopping import Signals
+
+    class HandMade(Exception):
+        pass
+
+    with Signals() as signals:
+        print("ready", flush=True)
+        step = 0
+        try:
+            while not signals.stop or "deaf" in sys.argv:
+                step += 1
+                time.sleep(0.01)
+                if signals.stop and step:
+                    print("asked", flush=True)
+        finally:
+            print("cleared up", flush=True)
+            if "hangs" in sys.argv:
+                time.sleep(60)
+        print("saved:", signals.stop.sentence, flush=True)
+"""
+
+
+def start(*options: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", textwrap.dedent(LOOP), *options]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+@pytest.mark.parametrize(
+    ("number", "name"), [(signal.SIGTERM, "SIGTERM"), (signal.SIGINT, "Ctrl-C")]
+)
+def test_the_first_signal_lets_the_step_finish_and_save(number: int, name: str) -> None:
+    process = start()
+    process.send_signal(number)
+    out, _ = process.communicate(timeout=20)
+    assert process.returncode == 0
+    assert f"saved: Stopped by {name}." in out
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_the_second_signal_stops_at_once_and_clears_up(number: int) -> None:
+    process = start("deaf")
+    process.send_signal(signal.SIGTERM)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "asked\n"
+    process.send_signal(number)
+    out, _ = process.communicate(timeout=20)
+    assert process.returncode != 0
+    assert "cleared up" in out
+    assert "saved" not in out
+
+
+def test_the_third_signal_ends_even_a_clearing_up_that_hangs() -> None:
+    process = start("deaf", "hangs")
+    process.send_signal(signal.SIGTERM)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "asked\n"
+    process.send_signal(signal.SIGTERM)
+    while process.stdout.readline() != "cleared up\n":
+        pass
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=20)
+    assert process.returncode == -signal.SIGTERM
+
+
+def test_handlers_are_put_back() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    with Signals() as signals:
+        assert signal.getsignal(signal.SIGINT) != before
+        assert signals.stop is None
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_another_thread_gets_no_handlers_and_no_error() -> None:
+    seen = []
+
+    def inside() -> None:
+        with Signals() as signals:
+            seen.append(signals.stop)
+
+    thread = threading.Thread(target=inside)
+    thread.start()
+    thread.join()
+    assert seen == [None]
