@@ -3,6 +3,12 @@
 
 namespace scanline {
 void bind_observer(nanobind::module_& m);
-}
+void bind_batch(nanobind::module_& m);
+void bind_console(nanobind::module_& m);
+}  // namespace scanline
 
-NB_MODULE(_native, m) { scanline::bind_observer(m); }
+NB_MODULE(_native, m) {
+  scanline::bind_observer(m);
+  scanline::bind_batch(m);
+  scanline::bind_console(m);
+}

@@ -73,7 +73,7 @@ inline const std::vector<SettingField>& setting_fields() {
       SCANLINE_NUMBER(frame_skip_min, 1, 1000),
       {"sticky", [](EnvSettings& s, const char* n, nb::handle v) { s.sticky = probability(n, v); }},
       SCANLINE_CHOICE(pooling, Pooling),
-      SCANLINE_CHOICE(colour, Colour),
+      SCANLINE_CHOICE(colour, FrameColour),
       SCANLINE_CHOICE(resize, Resize),
       SCANLINE_NUMBER(height, 1, 1024),
       SCANLINE_NUMBER(width, 1, 1024),

@@ -1,10 +1,10 @@
 // batch.h -- many environments, stepped by threads.
 //
-// Takes actions; writes results into arrays of the caller. Two ways of waiting share the same
-// machinery: groups (contiguous ranges that are sent and received together; lockstep is one group)
-// and single environments received in the order in which they finish. Each environment is stepped
-// by one thread at a time, from its own state and its own random stream, so results depend neither
-// on the number of threads nor on the neighbours. Nothing is allocated while stepping.
+// Takes actions; writes results into arrays of the caller. Groups are contiguous ranges of
+// environments that are sent and received together: lockstep is one group, and `poll` tells which
+// of several are ready. Each environment is stepped by one thread at a time, from its own state and
+// its own random stream, so results depend neither on the number of threads nor on the
+// neighbours. Nothing is allocated while stepping.
 //
 // Calls for different groups may come from different threads. Misuse (sending twice, stepping
 // before a reset) is answered by a Status; the binding turns it into a Python error.
@@ -34,13 +34,30 @@ struct Outcome {
   i32 env = -1;  // the environment it is about, if one
 };
 
-// One environment with its episode; `Env` as in episode.h.
+// What an environment starts its random draws from.
+struct Seed {
+  u32 ale = 0;       // for ALE's generators
+  EnvStream stream;  // for ours
+};
+
+// One environment with its episode; `Env` as in episode.h, with load(u32 seed, EnvStream).
 template <class Env>
 struct Slot {
   template <class... Args>
-  Slot(std::shared_ptr<const EpisodeRules> shared, const EnvStream& stream, Args&&... args)
-      : rules(std::move(shared)), env(std::forward<Args>(args)...), episode(env, *rules, stream) {}
+  Slot(std::shared_ptr<const EpisodeRules> shared, std::shared_ptr<const StartCache<Env>> cache,
+       Args&&... args)
+      : rules(std::move(shared)),
+        starts(std::move(cache)),
+        env(std::forward<Args>(args)...),
+        episode(env, *rules, starts.get()) {}
+
+  void load(const Seed& seed) {
+    env.load(seed.ale, seed.stream);
+    episode.seed(seed.ale, seed.stream);
+  }
+
   std::shared_ptr<const EpisodeRules> rules;
+  std::shared_ptr<const StartCache<Env>> starts;
   Env env;
   Episode<Env> episode;
 };
@@ -56,11 +73,9 @@ class Batch {
         frame_bytes_(slots_[0]->rules->observer->frame_bytes()),
         staging_(num_envs(), frame_bytes_),
         jobs_(slots_.size()),
-        pool_(num_threads, num_envs() + num_groups, [this](i32 env) { run(env); }) {
-    finished_.reserve(slots_.size());
+        pool_(num_threads, num_groups, [this](i32 env) { run(env); }) {
     for (i32 g = 0; g < num_groups; ++g)
       groups_.emplace_back(new Group(group_size(num_groups), num_threads));
-    for (i32 i = 0; i < num_envs(); ++i) singles_.emplace_back(new Work(1, 1));
   }
 
   i32 num_envs() const { return static_cast<i32>(slots_.size()); }
@@ -70,19 +85,27 @@ class Batch {
   i32 group_size() const { return group_size(num_groups()); }
   Slot<Env>& slot(i32 env) { return *slots_[static_cast<size_t>(env)]; }
 
-  // ---- groups ----
+  struct Reset {
+    const bool* mask = nullptr;   // [b], or null for all
+    const Seed* seeds = nullptr;  // [b], or null: the random draws go on
+    bool resume = false;          // only do what an end or a lost life waits for
+  };
 
-  // Starts episodes where `mask` (or everywhere, if null) and waits for them. With `resume` an
-  // environment does what its end waits for, which after a lost life is no new game.
-  Outcome reset(i32 group, const StepArrays& out, const bool* mask, bool resume,
-                Clock::time_point deadline) {
+  // Starts episodes and waits for them.
+  Outcome reset(i32 group, const StepArrays& out, const Reset& how, Clock::time_point deadline) {
     Group& g = *groups_[static_cast<size_t>(group)];
     if (g.sent) return {Status::kBusy, -1};
     i32 num_jobs = 0;
     for (i32 i = 0; i < group_size(); ++i) {
-      if (mask != nullptr && !mask[i]) continue;
+      if (how.mask != nullptr && !how.mask[i]) continue;
       const i32 env = group * group_size() + i;
-      prepare(env, resume ? Kind::kRestart : Kind::kReset, 0, out.row(i, frame_bytes_));
+      if (how.seeds == nullptr && !slot(env).episode.state.started && !how.resume)
+        return {Status::kNotReset, env};
+      prepare(env, how.resume ? Kind::kRestart : Kind::kReset, 0, out.row(i, frame_bytes_));
+      if (how.seeds != nullptr) {
+        jobs_[static_cast<size_t>(env)].loads = true;
+        jobs_[static_cast<size_t>(env)].seed = how.seeds[i];
+      }
       g.work.jobs()[num_jobs++] = env;
     }
     launch(g.work, num_jobs);
@@ -143,57 +166,10 @@ class Batch {
     return count;
   }
 
-  // ---- single environments ----
-
-  // Starts a step (or, without actions, a reset) of each environment in `envs`.
-  Outcome send_each(const i64* envs, const i64* actions, i32 count) {
-    for (i32 i = 0; i < count; ++i) {
-      const i32 env = static_cast<i32>(envs[i]);
-      if (jobs_[static_cast<size_t>(env)].in_flight) return {Status::kBusy, env};
-      if (actions == nullptr) continue;
-      const Outcome outcome = check(env, actions[i]);
-      if (outcome.status != Status::kOk) return outcome;
-    }
-    for (i32 i = 0; i < count; ++i) {
-      const i32 env = static_cast<i32>(envs[i]);
-      const u32 action = actions == nullptr ? 0 : static_cast<u32>(actions[i]);
-      prepare(env, actions == nullptr ? Kind::kReset : Kind::kStep, action,
-              staging_.arrays().row(env, frame_bytes_));
-      jobs_[static_cast<size_t>(env)].in_flight = true;
-      jobs_[static_cast<size_t>(env)].reports = true;
-      Work& work = *singles_[static_cast<size_t>(env)];
-      work.jobs()[0] = env;
-      launch(work, 1);
-    }
-    return {};
-  }
-
-  // Receives the `count` environments that finished first; their numbers go to `envs`.
-  Outcome recv_each(i32 count, i64* envs, const StepArrays& out, Clock::time_point deadline) {
-    const auto enough = [this, count] { return static_cast<i32>(finished_.size()) >= count; };
-    if (!pool_.wait_for(enough, deadline)) return {Status::kTimeout, -1};
-    pool_.announce([&] {
-      for (i32 i = 0; i < count; ++i) envs[i] = finished_[static_cast<size_t>(i)];
-      finished_.erase(finished_.begin(), finished_.begin() + count);
-    });
-    for (i32 i = 0; i < count; ++i) {
-      const i32 env = static_cast<i32>(envs[i]);
-      // Its thread may still be leaving the list.
-      if (!pool_.wait(*singles_[static_cast<size_t>(env)], deadline))
-        return {Status::kTimeout, env};
-      copy_row(staging_.arrays().row(env, frame_bytes_), out.row(i, frame_bytes_), frame_bytes_);
-      jobs_[static_cast<size_t>(env)].in_flight = false;
-    }
-    return {};
-  }
-
   // True if no environment is being stepped and no result waits.
   bool at_rest() const {
     for (const auto& g : groups_) {
       if (g->sent) return false;
-    }
-    for (const Job& job : jobs_) {
-      if (job.in_flight) return false;
     }
     return true;
   }
@@ -205,8 +181,8 @@ class Batch {
     StepRow row{};
     u32 action = 0;
     Kind kind = Kind::kStep;
-    bool in_flight = false;  // of the single environments: sent and not received
-    bool reports = false;    // its end is announced by number
+    bool loads = false;  // begin with a console loaded anew, from `seed`
+    Seed seed;
   };
 
   struct Group {
@@ -233,7 +209,7 @@ class Batch {
     job.row = row;
     job.action = action;
     job.kind = kind;
-    job.reports = false;
+    job.loads = false;
   }
 
   void launch(Work& work, i32 num_jobs) {
@@ -249,6 +225,7 @@ class Batch {
     static thread_local Observer::Scratch scratch;
     const Job& job = jobs_[static_cast<size_t>(env)];
     Episode<Env>& episode = slot(env).episode;
+    if (job.loads) slot(env).load(job.seed);
     switch (job.kind) {
       case Kind::kStep:
         episode.step(job.action, job.row, scratch);
@@ -260,7 +237,6 @@ class Batch {
         episode.restart(job.row, scratch);
         break;
     }
-    if (job.reports) pool_.announce([&] { finished_.push_back(env); });
   }
 
   Slots slots_;
@@ -268,9 +244,7 @@ class Batch {
   Staging staging_;
   std::vector<Job> jobs_;
   std::vector<std::unique_ptr<Group>> groups_;
-  std::vector<std::unique_ptr<Work>> singles_;  // one list per environment
-  std::vector<i32> finished_;                   // single environments, in the order of their end
-  ThreadPool pool_;                             // last: its threads use all of the above
+  ThreadPool pool_;  // last: its threads use all of the above
 };
 
 }  // namespace scanline

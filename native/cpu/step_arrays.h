@@ -1,7 +1,7 @@
 // step_arrays.h -- the arrays that a batch writes its results into, one entry per environment.
 //
 // Plain pointers to memory that somebody else owns: the caller's own arrays, or a Staging. The
-// last four and `final_frame` may be null.
+// last four may be null.
 #pragma once
 
 #include <cstring>
@@ -47,14 +47,13 @@ struct StepArrays {
   }
 };
 
-// Copies one environment's results; the final frame only where an episode or a life ended.
+// Copies one environment's results; the final frame only where an episode ended.
 inline void copy_row(const StepRow& from, const StepRow& to, i32 frame_bytes) {
   const auto copy = [](auto* target, const auto* source) {
     if (target != nullptr) *target = *source;
   };
   std::memcpy(to.frame, from.frame, static_cast<size_t>(frame_bytes));
-  const bool ended = *from.terminated || *from.truncated || *from.life_lost;
-  if (ended && to.final_frame != nullptr)
+  if (*from.terminated || *from.truncated)
     std::memcpy(to.final_frame, from.final_frame, static_cast<size_t>(frame_bytes));
   copy(to.depth, from.depth);
   copy(to.reward, from.reward);

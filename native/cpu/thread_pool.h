@@ -62,21 +62,11 @@ class ThreadPool {
     return progress_.wait_until(lock, deadline, [&] { return work.done() && work.num_users == 0; });
   }
 
-  // Waits until `ready` holds; it is called under the pool's lock after every finished list or job.
+  // Waits until `ready` holds; it is called under the pool's lock after every finished list.
   template <class Condition>
   bool wait_for(Condition ready, Clock::time_point deadline) {
     std::unique_lock<std::mutex> lock(mutex_);
     return progress_.wait_until(lock, deadline, ready);
-  }
-
-  // Runs `action` under the lock under which conditions are judged, and wakes the waiting.
-  template <class Action>
-  void announce(Action action) {
-    {
-      std::lock_guard<std::mutex> lock(mutex_);
-      action();
-    }
-    progress_.notify_all();
   }
 
   bool idle(const Work& work) {
@@ -131,7 +121,7 @@ class ThreadPool {
   i32 num_threads_;
   std::mutex mutex_;
   std::condition_variable work_ready_;  // the queue is not empty, or a place became free
-  std::condition_variable progress_;    // a list or a job was finished
+  std::condition_variable progress_;    // a list was finished
   std::vector<Work*> queue_;            // lists that still have jobs to take, oldest first
   i32 num_running_ = 0;
   bool stopping_ = false;

@@ -127,10 +127,22 @@ class AleEnvironment {
     console_.save(snapshot.console);
     return snapshot;
   }
+  void save(Snapshot& snapshot) {
+    console_.save(snapshot.console);
+    snapshot.state = state_;
+    snapshot.random = random_;
+  }
   void restore(const Snapshot& snapshot) {
     console_.restore(snapshot.console);
     state_ = snapshot.state;
     random_ = snapshot.random;
+  }
+  // Takes over the game of a snapshot, but keeps its own random stream and frame count.
+  void start_from(const Snapshot& snapshot) {
+    const i32 frame_number = state_.frame_number;
+    console_.restore(snapshot.console);
+    state_ = snapshot.state;
+    state_.frame_number = frame_number;
   }
 
  private:

@@ -7,24 +7,25 @@
 //
 //   void reset();  i32 act(u32 action, bool seen);  bool game_over();  i32 lives();
 //   const u8* screen();  const u8* previous_screen();  const u8* ram();
-//   void show_pictures();           makes the last two pictures valid although unseen
+//   void show_pictures(i32 count);   makes the last one or two pictures valid although unseen
 //   i32 frame_number();  i32 episode_frame_number();
+//   Snapshot, save(Snapshot&), start_from(const Snapshot&)   for cached starts
 //
 // One object per environment. What must survive a snapshot is in EpisodeState and in `pooled`.
 #pragma once
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <vector>
 
+#include "../games/actions.h"
 #include "ale_draws.h"
 #include "observe.h"
 #include "philox.h"
 #include "settings.h"
 
 namespace scanline {
-
-constexpr u32 kNoop = 0, kFire = 1, kUp = 2;  // ALE's action ids
 
 // What an episode remembers between steps; trivially copyable, without padding.
 struct EpisodeState {
@@ -34,16 +35,18 @@ struct EpisodeState {
   i32 lives = 0;                // at the end of the last step
   i32 depth = 0;                // frames of the stack that belong to this episode, at most stack
   u32 draws[4] = {0, 0, 0, 0};  // words drawn so far, by Purpose
-  u32 ale_seed = 0;             // seed of ALE's draws
+  EnvStream stream;             // where they are drawn from
+  u32 ale_seed = 0;             // seed of the draws that follow ALE
   u8 started = 0;               // a reset has happened
   u8 pending = 0;               // Pending: what the next step does instead of its action
-  u8 unused[2] = {0, 0};        // so that memcmp is equality
+  u8 unused[6] = {};            // so that memcmp is equality
 };
-static_assert(sizeof(EpisodeState) == 48, "no padding");
+static_assert(sizeof(EpisodeState) == 64, "no padding");
 
 enum class Pending : u8 { kNothing, kReset, kContinueLife };
 
-// Where the results of one environment go. `final_frame` and the last four may be null.
+// Where the results of one environment go; the last four may be null. `final_frame` is written
+// where an episode ended.
 struct StepRow {
   u8* frame;
   u8* depth;
@@ -69,15 +72,40 @@ struct EpisodeRules {
   bool has_up = false;
 };
 
+// One way in which a game can begin: everything up to the first decision has been played.
+template <class Env>
+struct CachedStart {
+  typename Env::Snapshot env;
+  bool single;  // the first picture is one frame, not the maximum of two
+};
+
+template <class Env>
+using StartCache = std::vector<std::unique_ptr<const CachedStart<Env>>>;
+
 template <class Env>
 class Episode {
  public:
-  Episode(Env& env, const EpisodeRules& rules, const EnvStream& stream)
-      : env_(env), rules_(rules), stream_(stream) {
+  // `starts` may be null: every episode then begins with a reset of the game.
+  Episode(Env& env, const EpisodeRules& rules, const StartCache<Env>* starts)
+      : env_(env), rules_(rules), starts_(starts) {
     if (keeps_pooled()) pooled_.resize(static_cast<size_t>(rules.observer->pooled_bytes()));
   }
 
   EpisodeState state;
+
+  // Starts the random draws anew.
+  void seed(u32 ale_seed, const EnvStream& stream) {
+    state = EpisodeState();
+    state.ale_seed = ale_seed;
+    state.stream = stream;
+  }
+
+  // Plays up to the first decision and keeps the result as one entry of a cache.
+  void save_start(CachedStart<Env>& start) {
+    begin();
+    env_.save(start.env);
+    start.single = single_;
+  }
 
   u32 num_actions() const { return static_cast<u32>(rules_.actions.size()); }
   std::vector<u8>& pooled() { return pooled_; }
@@ -107,11 +135,14 @@ class Episode {
     play(rules_.actions[action]);
     write_results(row);
     if (state.pending != 0 && settings().autoreset == Autoreset::kSameStep) {
-      observe_step(row.final_frame != nullptr ? row.final_frame : row.frame, scratch);
+      if (played_.ended()) observe_step(row.final_frame, scratch);
       resume();
       observe_start(row.frame, scratch);
     } else {
       observe_step(row.frame, scratch);
+      if (played_.ended())
+        std::memcpy(row.final_frame, row.frame,
+                    static_cast<size_t>(rules_.observer->frame_bytes()));
     }
     write_state(row);
   }
@@ -151,7 +182,8 @@ class Episode {
     if (s.frame_skip_min == s.frame_skip) return s.frame_skip;
     const u32 range = static_cast<u32>(s.frame_skip - s.frame_skip_min + 1);
     return s.frame_skip_min +
-           static_cast<i32>(stream_.below(range, Purpose::kSkip, state.draws[1]++));
+           static_cast<i32>(state.stream.below(range, Purpose::kSkip,
+                                               state.draws[static_cast<u32>(Purpose::kSkip)]++));
   }
 
   Played emulate(u32 action, i32 planned) {
@@ -211,21 +243,42 @@ class Episode {
   }
 
   void begin() {
-    env_.reset();
-    fresh_ = true;
-    state.episode_return = 0;
-    state.episode_agent_steps = state.frames_since_reset = 0;
     state.started = 1;
-    S s = settings();
-    if (s.fire_reset == FireReset::kBeforeNoops) press(kFire, rules_.has_fire);
-    if (s.fire_reset == FireReset::kNoopFireUp) press_noop_fire_up();
-    play_noops();
-    if (s.fire_reset == FireReset::kAfterNoops) press(kFire, rules_.has_fire);
-    if (s.fire_reset == FireReset::kFireThenSecond) fire_then_second();
-    if (s.stack_padding == StackPadding::kNoopSteps) {
-      for (i32 i = 0; i < s.stack; ++i) quiet_step(kNoop);
+    if (starts_ != nullptr) {
+      begin_from_cache();
+    } else {
+      begin_from_reset();
     }
     settle(1);
+  }
+
+  void begin_from_cache() {
+    const u32 chosen = state.stream.below(static_cast<u32>(starts_->size()), Purpose::kCache,
+                                          state.draws[static_cast<u32>(Purpose::kCache)]++);
+    const CachedStart<Env>& start = *(*starts_)[chosen];
+    env_.start_from(start.env);
+    single_ = start.single;
+    restart_totals();
+  }
+
+  void begin_from_reset() {
+    env_.reset();
+    fresh_ = true;
+    restart_totals();
+    S s = settings();
+    if (s.fire_reset == FireReset::kBeforeNoops) press(games::kFire, rules_.has_fire);
+    if (s.fire_reset == FireReset::kNoopFireUp) press_noop_fire_up();
+    play_noops();
+    if (s.fire_reset == FireReset::kAfterNoops) press(games::kFire, rules_.has_fire);
+    if (s.fire_reset == FireReset::kFireThenSecond) fire_then_second();
+    if (s.stack_padding == StackPadding::kNoopSteps) {
+      for (i32 i = 0; i < s.stack; ++i) quiet_step(games::kNoop);
+    }
+  }
+
+  void restart_totals() {
+    state.episode_return = 0;
+    state.episode_agent_steps = state.frames_since_reset = 0;
   }
 
   void continue_life() {
@@ -234,12 +287,12 @@ class Episode {
     i32 depth = 1;
     switch (s.life_loss) {
       case LifeLoss::kNoopStep:
-        quiet_step(kNoop);
+        quiet_step(games::kNoop);
         if (s.fire_reset == FireReset::kFireThenSecond) fire_then_second();
         break;
       case LifeLoss::kNoopsAgain:
         play_noops();
-        if (s.fire_reset == FireReset::kAfterNoops) press(kFire, rules_.has_fire);
+        if (s.fire_reset == FireReset::kAfterNoops) press(games::kFire, rules_.has_fire);
         depth = fresh_ ? 1 : std::min(state.depth + 1, s.stack);
         break;
       case LifeLoss::kNoopFireUp:
@@ -262,8 +315,7 @@ class Episode {
     env_.reset();
     fresh_ = true;
     single_ = true;
-    state.episode_return = 0;
-    state.episode_agent_steps = state.frames_since_reset = 0;
+    restart_totals();
   }
 
   // One frame whose picture alone will be the observation, if it is the last.
@@ -282,15 +334,15 @@ class Episode {
   }
 
   void press_noop_fire_up() {
-    press(kNoop, true);
-    press(kFire, rules_.has_fire);
-    press(kUp, rules_.has_up);
+    press(games::kNoop, true);
+    press(games::kFire, rules_.has_fire);
+    press(games::kUp, rules_.has_up);
     restart_if_over();
   }
 
   void fire_then_second() {
     if (!rules_.has_fire || rules_.actions.size() < 3) return;
-    quiet_step(kFire);
+    quiet_step(games::kFire);
     quiet_step(rules_.actions[2]);
   }
 
@@ -298,9 +350,9 @@ class Episode {
     single_ = true;
     for (i32 left = num_noops(); left > 0; --left) {
       if (settings().noop_unit == NoopUnit::kAgentSteps) {
-        quiet_step(kNoop);
+        quiet_step(games::kNoop);
       } else {
-        press(kNoop, true);
+        press(games::kNoop, true);
         restart_if_over();
       }
     }
@@ -316,7 +368,7 @@ class Episode {
       drawn = draws.below(range);
       state.draws[0] = draws.num_words();
     } else {
-      drawn = stream_.below(range, Purpose::kNoops, state.draws[0]++);
+      drawn = state.stream.below(range, Purpose::kNoops, state.draws[0]++);
     }
     const bool fire_counts =
         s.fire_reset == FireReset::kBeforeNoops || s.fire_reset == FireReset::kAfterNoops;
@@ -340,7 +392,7 @@ class Episode {
 
   void observe_start(u8* target, Observer::Scratch& scratch) {
     if (copies_ram(target)) return;
-    env_.show_pictures();
+    env_.show_pictures(single_ ? 1 : 2);
     const u8* older = single_ ? env_.screen() : env_.previous_screen();
     rules_.observer->observe(older, env_.screen(), target, scratch, pooled_data());
   }
@@ -352,14 +404,14 @@ class Episode {
       observe_early_end(target, scratch);
       return;
     }
-    if (played_.ended()) env_.show_pictures();
+    if (played_.ended()) env_.show_pictures(2);
     const bool alone = played_.planned == 1;
     rules_.observer->observe(alone ? env_.screen() : env_.previous_screen(), env_.screen(), target,
                              scratch, pooled_data());
   }
 
   bool copies_ram(u8* target) const {
-    if (settings().colour != Colour::kRam) return false;
+    if (settings().colour != FrameColour::kRam) return false;
     std::memcpy(target, env_.ram(), 128);
     return true;
   }
@@ -384,7 +436,7 @@ class Episode {
 
   Env& env_;
   const EpisodeRules& rules_;
-  EnvStream stream_;
+  const StartCache<Env>* starts_;
   std::vector<u8> pooled_;  // pooled picture of the last step, where a stale one may be shown
   Played played_;
   bool single_ = true;  // the start picture is one frame, not the maximum of two

@@ -32,8 +32,9 @@ u8 truncated_luma(i32 red, i32 green, i32 blue) {
   return static_cast<u8>(0.299 * red + 0.587 * green + (1.0 - (0.299 + 0.587)) * blue);
 }
 
-u8 grey_of(Colour colour, i32 red, i32 green, i32 blue) {
-  return colour == Colour::kLuma ? truncated_luma(red, green, blue) : opencv_grey(red, green, blue);
+u8 grey_of(FrameColour colour, i32 red, i32 green, i32 blue) {
+  return colour == FrameColour::kLuma ? truncated_luma(red, green, blue)
+                                      : opencv_grey(red, green, blue);
 }
 
 bool is_halving(const EnvSettings& settings, i32 rows) {
@@ -126,8 +127,9 @@ void convolve(const u8* plane, const FixedAxis& axis_y, const FixedAxis& axis_x,
 const char* Observer::refusal(const EnvSettings& settings, i32 source_height) {
   const RowRange rows = kept_rows(settings.crop, source_height);
   const i32 num_rows = rows.end - rows.begin;
-  if (settings.colour == Colour::kAsIs) return "colour 'as-is' is for other engines than this one";
-  if (settings.colour == Colour::kRam) return nullptr;
+  if (settings.colour == FrameColour::kAsIs)
+    return "colour 'as-is' is for other engines than this one";
+  if (settings.colour == FrameColour::kRam) return nullptr;
   if (settings.height < 1 || settings.width < 1 || settings.height > 1024 || settings.width > 1024)
     return "an observation must have 1 to 1024 rows and columns";
   if (settings.resize == Resize::kNone) {
@@ -145,17 +147,19 @@ Observer::Observer(const EnvSettings& settings, i32 source_height, const Palette
     : settings_(settings),
       source_height_(source_height),
       rows_(kept_rows(settings.crop, source_height)),
-      num_channels_(settings.colour == Colour::kRgb ? 3 : 1),
-      frame_bytes_(settings.colour == Colour::kRam
+      num_channels_(settings.colour == FrameColour::kRgb ? 3 : 1),
+      frame_bytes_(settings.colour == FrameColour::kRam
                        ? 128
                        : num_channels_ * settings.height * settings.width) {
   for (size_t i = 0; i < 256; ++i) {
     const u8* rgb = palette.rgb + 3 * i;
     for (size_t c = 0; c < 3; ++c) values_[c][i] = rgb[c];
-    if (settings.colour == Colour::kGrey) values_[0][i] = palette.grey[i];
-    if (settings.colour == Colour::kLuma) values_[0][i] = truncated_luma(rgb[0], rgb[1], rgb[2]);
+    if (settings.colour == FrameColour::kGrey) values_[0][i] = palette.grey[i];
+    if (settings.colour == FrameColour::kLuma)
+      values_[0][i] = truncated_luma(rgb[0], rgb[1], rgb[2]);
   }
-  const bool one_channel = settings.colour == Colour::kGrey || settings.colour == Colour::kLuma;
+  const bool one_channel =
+      settings.colour == FrameColour::kGrey || settings.colour == FrameColour::kLuma;
   if (one_channel && settings.pooling == Pooling::kRgb) build_luma(palette);
   const i32 num_rows = rows_.end - rows_.begin;
   switch (settings.resize) {

@@ -1,7 +1,7 @@
 // settings.h -- everything an agent step can mean, as one plain struct.
 //
 // The same list, with the same names, as `Protocol` in src/scanline/protocols.py (a test compares
-// the two), followed by what belongs to the engine rather than to the protocol. Read by env/ and
+// the two), and what belongs to the engine rather than to the protocol. Read by env/ and
 // cpu/; filled by the binding. Knows no console. Frames are raw frames, 1/60 s each.
 #pragma once
 
@@ -12,7 +12,7 @@ namespace scanline {
 // Order of the enumerators is the order of the literals in protocols.py: the binding maps names by
 // position in the lists below.
 enum class Pooling : u8 { kNone, kGrey, kRgb };
-enum class Colour : u8 { kGrey, kLuma, kRgb, kRam, kAsIs };
+enum class FrameColour : u8 { kGrey, kLuma, kRgb, kRam, kAsIs };
 enum class Resize : u8 { kNone, kArea, kLinear, kBilinear, kNearest, kHalf };
 enum class Crop : u8 { kNone, kBottomTwo, kBothEnds, kFirst210 };
 enum class StackPadding : u8 { kZeros, kRepeat, kNoopSteps };
@@ -25,35 +25,36 @@ enum class ResetKind : u8 { kAle, kCached };
 enum class RandomStream : u8 { kCounter, kAle };
 enum class Autoreset : u8 { kNextStep, kSameStep, kDisabled };
 
+// Fields are ordered by width, so that no padding disturbs a comparison of bytes.
 struct EnvSettings {
-  // The protocol.
-  i32 frame_skip = 4;                // frames one action lasts; the upper end of a random skip
-  i32 frame_skip_min = 4;            // lower end of a random skip
-  double sticky = 0.0;               // chance, on every frame, that the previous action is repeated
-  Pooling pooling = Pooling::kGrey;  // maximum over the last two frames: none, grey, or colours
-  Colour colour = Colour::kGrey;     // what a pixel of the observation is
-  Resize resize = Resize::kArea;     // whose resampling
-  i32 height = 84;                   // rows of an observation
-  i32 width = 84;                    // columns of an observation
-  Crop crop = Crop::kNone;           // rows dropped before the resize
-  i32 stack = 4;                     // frames per observation; the reader builds it
-  StackPadding stack_padding = StackPadding::kRepeat;  // what fills it after a reset
+  double sticky = 0.0;     // chance, on every frame, that the previous action is repeated
+  i32 frame_skip = 4;      // frames one action lasts; the upper end of a random skip
+  i32 frame_skip_min = 4;  // lower end of a random skip
+  i32 height = 84;         // rows of an observation
+  i32 width = 84;          // columns of an observation
+  i32 stack = 4;           // frames per observation; the reader builds it
+  i32 noop_min = 0;        // fewest NOOPs after a reset
+  i32 noop_max = 30;       // most NOOPs after a reset
+  i32 episode_limit_frames = 108000;  // frames after which an episode is truncated; 0: never
+  i32 reset_cache_states = 30;        // start states in the cache, per game and mode
+  Pooling pooling = Pooling::kGrey;   // maximum over the last two frames: none, grey, or colours
+  FrameColour colour = FrameColour::kGrey;             // what a pixel of the observation is
+  Resize resize = Resize::kArea;                       // whose resampling
+  Crop crop = Crop::kNone;                             // rows dropped before the resize
+  StackPadding stack_padding = StackPadding::kRepeat;  // what fills the stack after a reset
   bool full_action_space = false;           // all 18 actions instead of the game's minimal set
-  i32 noop_min = 0;                         // fewest NOOPs after a reset
-  i32 noop_max = 30;                        // most NOOPs after a reset
   NoopUnit noop_unit = NoopUnit::kFrames;   // whether a NOOP lasts a frame or an agent step
   FireReset fire_reset = FireReset::kNone;  // buttons pressed after a reset
   LifeLoss life_loss = LifeLoss::kIgnore;   // what a lost life does
   TerminalFrame terminal_frame = TerminalFrame::kReal;  // the picture of a step that ended early
   RewardClip reward_clip = RewardClip::kSign;  // learner's reward; the raw one is always kept
-  i32 episode_limit_frames = 108000;           // frames after which it is truncated; 0: never
-
-  // The engine.
+  // What belongs to the engine rather than to the protocol, with reset_cache_states.
   ResetKind reset = ResetKind::kAle;                    // ALE's reset, or a state from a cache
-  i32 reset_cache_states = 30;                          // states in that cache, per game and mode
   RandomStream random_stream = RandomStream::kCounter;  // Philox by environment, or ALE's MT19937
   Autoreset autoreset = Autoreset::kNextStep;           // when an ended episode starts anew
+  u8 unused[6] = {};
 };
+static_assert(sizeof(EnvSettings) == 8 + 9 * 4 + 14 + 6, "no padding");
 
 // Names for the binding and for error messages: field, then its choices in enumerator order.
 struct ChoiceNames {

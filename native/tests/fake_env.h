@@ -52,7 +52,22 @@ struct FakeEnv {
     const i32 left = num_lives - frames / frames_per_life;
     return left < 0 ? 0 : left;
   }
-  void show_pictures() {}
+  void show_pictures(i32) {}
+  void load(u32, const EnvStream&) { frames = total_frames = 0; }
+
+  struct Snapshot {
+    i32 frames = 0;
+    std::vector<u8> pictures[2];
+  };
+  void save(Snapshot& snapshot) const {
+    snapshot.frames = frames;
+    for (i32 i = 0; i < 2; ++i) snapshot.pictures[i] = pictures[i];
+  }
+  void start_from(const Snapshot& snapshot) {
+    frames = snapshot.frames;
+    for (i32 i = 0; i < 2; ++i) pictures[i] = snapshot.pictures[i];
+    if (logs) log += 'C';
+  }
   const u8* screen() const { return pictures[0].data(); }
   const u8* previous_screen() const { return pictures[1].data(); }
   const u8* ram() const { return memory; }

@@ -13,7 +13,9 @@ struct Bench {
       : observer(settings, FakeEnv::kHeight, FakePalette().view()),
         rules(fake_rules(settings, observer)),
         env(lives, frames_per_life),
-        episode(env, *rules, EnvStream{{1, 2}, 7}) {}
+        episode(env, *rules, nullptr) {
+    episode.seed(5, EnvStream{{1, 2}, 7});
+  }
 
   StepRow row() {
     return {frame,  &depth,      &reward, &raw_reward, &terminated, &truncated, &life_lost,
@@ -208,9 +210,35 @@ void test_clipping_and_random_skip() {
   CHECK(lengths[1] == 0 && lengths[2] > 60 && lengths[3] > 60 && lengths[4] > 60);
 }
 
+void test_cached_starts_are_drawn_from_the_cache() {
+  EnvSettings s = plain();
+  s.noop_min = 1;
+  s.noop_max = 20;
+  Bench b(s);
+  StartCache<FakeEnv> starts;
+  for (i32 i = 0; i < 5; ++i) {
+    auto start = std::make_unique<CachedStart<FakeEnv>>();
+    b.episode.save_start(*start);
+    starts.push_back(std::move(start));
+  }
+  b.taken();
+  Episode<FakeEnv> episode(b.env, *b.rules, &starts);
+  episode.seed(0, EnvStream{{3, 3}, 1});
+  i32 chosen[5] = {};
+  for (i32 i = 0; i < 200; ++i) {
+    episode.reset(b.row(), b.scratch);
+    for (size_t k = 0; k < 5; ++k) {
+      if (starts[k]->env.frames == b.env.frames) ++chosen[k];
+    }
+    CHECK(b.frame[0] == b.env.shade() && b.depth == 1 && b.lives == 3);
+  }
+  CHECK(b.taken() == std::string(200, 'C'));
+  for (i32 count : chosen) CHECK(count > 10);
+}
+
 void test_ram_observations() {
   EnvSettings s = plain();
-  s.colour = Colour::kRam;
+  s.colour = FrameColour::kRam;
   Bench b(s);
   b.reset();
   b.step(1);
@@ -231,6 +259,7 @@ int main() {
   test_the_picture_of_an_end();
   test_the_limit_truncates();
   test_clipping_and_random_skip();
+  test_cached_starts_are_drawn_from_the_cache();
   test_ram_observations();
   return check::result("test_episode");
 }
