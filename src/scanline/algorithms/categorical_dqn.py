@@ -58,8 +58,7 @@ class CategoricalDqn(Defaults):
 
     def expected(self, logits: Tensor) -> Tensor:
         """Mean returns [N, A] of logits [N, A, K]."""
-        atoms = support(self.v_min, self.v_max, logits.shape[-1]).to(logits)
-        return torch.softmax(logits, dim=-1) @ atoms
+        return torch.softmax(logits, dim=-1) @ support(self.v_min, self.v_max, logits)
 
     def loss(self, views: Views, batch: Batch) -> LossResult:
         outputs: QDistribution = views.live(batch.observations)

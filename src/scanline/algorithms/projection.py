@@ -19,8 +19,7 @@ def project(
     """Target probabilities [N, K] from [N, K] ones, rewards [N] and discounts [N]."""
     num_atoms = probabilities.shape[-1]
     spacing = (v_max - v_min) / (num_atoms - 1)
-    atoms = support(v_min, v_max, num_atoms).to(probabilities)
-    moved = reward[:, None] + discount[:, None] * atoms
+    moved = reward[:, None] + discount[:, None] * support(v_min, v_max, probabilities)
     place = ((moved.clamp(v_min, v_max) - v_min) / spacing).clamp(0, num_atoms - 1)  # [N, K]
     lower = place.floor()
     above = place - lower  # share of the upper neighbour; 0 where an atom is met exactly
@@ -31,6 +30,6 @@ def project(
     return projected.scatter_add_(1, upper, probabilities * above)
 
 
-def support(v_min: float, v_max: float, num_atoms: int) -> Tensor:
-    """The atoms' values [K]."""
-    return torch.linspace(v_min, v_max, num_atoms)
+def support(v_min: float, v_max: float, like: Tensor) -> Tensor:
+    """The atoms' values [K], as many and of the same kind as in `like` [..., K]."""
+    return torch.linspace(v_min, v_max, like.shape[-1], dtype=like.dtype, device=like.device)

@@ -153,6 +153,11 @@ class PrioritisedSampling:
                 f"priority_exponent={self.priority_exponent} must be at least 0 and "
                 f"priority_offset={self.priority_offset} above 0."
             )
+        start, end = self.weight_exponent_start, self.weight_exponent_end
+        if not (0.0 <= start <= 1.0 and 0.0 <= end <= 1.0):
+            raise ValueError(
+                f"weight_exponent_start={start} and weight_exponent_end={end} must lie in 0..1."
+            )
 
     def start(self, circle: Circle, batch_size: int) -> Rule:
         return PrioritisedRule(self, circle, batch_size)
