@@ -1,8 +1,8 @@
 """scanline: train Atari agents fast on the machine at hand.
 
-    run = scanline.train("paac", "pong", agent_steps=1_000_000)
-    scanline.evaluate(run.folder)
-    envs = scanline.make("pong", num_envs=64)
+run = scanline.train("paac", "pong", agent_steps=1_000_000)
+scanline.evaluate(run.folder)
+envs = scanline.make("pong", num_envs=64)
 """
 
 from . import algorithms, networks, parameters, records, returns, samplers, stores

@@ -23,7 +23,7 @@ _NOT_OPTIONS = {"name", "summary", "source", "game"}
 
 USAGE = """scanline: train Atari agents fast on the machine at hand
 
-  scanline train RECIPE GAME [options]     train; `scanline train paac pong --help` lists all options
+  scanline train RECIPE GAME [options]     train; add --help for all options
   scanline evaluate RUN [options]          play whole games with a run's weights
   scanline play RUN [options]              film a game as mp4 and gif
   scanline bench training|emulation        measure rates, beside the peers' in the same run
@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     try:
         return _command(words[0])(words[1:])
-    except (UserError, ValueError, ImportError, *_mendable()) as error:
+    except _mendable() as error:
         print(f"{PROGRAM}: {error}", file=sys.stderr)
         return 2
 
@@ -57,7 +57,8 @@ def _mendable() -> tuple[type[Exception], ...]:
     from .runners.folder import RunFolderError
     from .runners.lock import LockedError
 
-    return CheckpointError, DiskError, RunFolderError, LockedError
+    own = (CheckpointError, DiskError, RunFolderError, LockedError)
+    return (UserError, ValueError, ImportError, *own)
 
 
 def _command(name: str) -> Callable[[list[str]], int]:
@@ -124,12 +125,17 @@ def _parse(plan: Any, words: list[str], program: str) -> dict[str, Any]:
     for leaf in [*settings.leaves(TrainOptions()), *settings.leaves(plan)]:
         if leaf.name in _NOT_OPTIONS or callable(leaf.value):
             continue
-        kind = str if leaf.name == "network" else leaf.type
-        described = Annotated[kind, tyro.conf.arg(help=leaf.help.replace("%", "%%"))]
+        described = _described(leaf)
         fields.append((leaf.name, described, dataclasses.field(default=leaf.value)))
     options = dataclasses.make_dataclass("options", fields, kw_only=True, frozen=True)
     options.__doc__ = plan.recipe.summary
     return _shallow(tyro.cli(options, args=words, prog=program))
+
+
+def _described(leaf: Any) -> Any:
+    """The option's type with its sentence; a network's name is the part of it that one can type."""
+    kind: Any = str if leaf.name == "network" else leaf.type
+    return Annotated[kind, tyro.conf.arg(help=leaf.help)]
 
 
 def _shallow(record: Any) -> dict[str, Any]:

@@ -112,10 +112,10 @@ class Link:
         os.write(self.answer_fd, _CODE.pack(code))
 
     def answer_object(self, item: object) -> None:
-        _write_all(self.answer_fd, _CODE.pack(OBJECT) + _framed(pickle.dumps(item)))
+        _write_all(self.answer_fd, _CODE.pack(OBJECT) + _framed(item))
 
     def answer_failure(self, text: str) -> None:
-        _write_all(self.answer_fd, _CODE.pack(FAILURE) + _framed(pickle.dumps(text)))
+        _write_all(self.answer_fd, _CODE.pack(FAILURE) + _framed(text))
 
 
 Entry = Callable[..., None]
@@ -138,13 +138,13 @@ class Worker:
         finally:
             os.close(order_fd)
             os.close(answer_fd)
-        self._write(_framed(pickle.dumps((entry, tuple(args)))))
+        self._write(_framed((entry, tuple(args))))
 
     def order(self, code: int) -> None:
         self._write(_CODE.pack(code))
 
     def order_object(self, code: int, item: object) -> None:
-        self._write(_CODE.pack(code) + _framed(pickle.dumps(item)))
+        self._write(_CODE.pack(code) + _framed(item))
 
     def answer(self) -> tuple[int, Any]:
         """The next code, with its object if it has one; blocks until there is one."""
@@ -240,7 +240,7 @@ def granted_cores() -> int:
 def _start(order_fd: int, answer_fd: int, fds: Sequence[int]) -> subprocess.Popen[bytes]:
     program = (
         f"import sys; sys.path[:] = {sys.path!r}; "
-        f"from .processes import run_worker; run_worker({order_fd}, {answer_fd})"
+        f"from scanline.processes import run_worker; run_worker({order_fd}, {answer_fd})"
     )
     return subprocess.Popen(
         [sys.executable, "-c", program],
@@ -276,7 +276,8 @@ def _end_with_parent(order_fd: int) -> None:
     os._exit(1)
 
 
-def _framed(data: bytes) -> bytes:
+def _framed(item: object) -> bytes:
+    data = pickle.dumps(item)
     return _LENGTH.pack(len(data)) + data
 
 

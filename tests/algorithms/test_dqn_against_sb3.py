@@ -1,8 +1,8 @@
 """Ten updates of Stable-Baselines3's DQN and of ours, from equal weights and one replay's batches.
 
-Both start from SB3's own network. Ours learns through Replay, Dqn and LocalParameters; SB3's through
-its `train`, fed the same transitions. There is nothing to excuse: SB3's smooth L1 of width 1 is our
-Huber loss of width 1, its mean our mean, its clip of 10 our clip, and the target copy is made after
+Both start from SB3's own network. Ours learns through Replay, Dqn and LocalParameters, SB3's through
+its `train`, fed the same transitions. No difference needs an excuse: SB3's smooth L1 of width 1 is
+our Huber loss of width 1, its mean our mean, its clip of 10 our clip, and the target is copied after
 the same update.
 """
 

@@ -138,10 +138,8 @@ class Games:
 
     def _stack(self, episode: list[Tensor]) -> Tensor:
         newest = episode[-self.spaces.stack :]
-        if self.spaces.stack_padding == "repeat":
-            first = newest[0]
-        else:
-            first = torch.zeros(FRAME)
+        repeats = self.spaces.stack_padding == "repeat"
+        first = newest[0] if repeats else torch.zeros(FRAME)
         return torch.stack([first] * (self.spaces.stack - len(newest)) + newest)
 
     def n_step(self, game: Game, k: int, n: int, discount: float) -> tuple[float, float, Tensor]:

@@ -4,6 +4,6 @@ from .actor_critic import ActorCritic
 from .categorical_dqn import CategoricalDqn
 from .dqn import Dqn
 from .exploration import EpsilonGreedy
-from .interface import Defaults
+from .interface import Defaults, path_of
 
-__all__ = ["ActorCritic", "CategoricalDqn", "Defaults", "Dqn", "EpsilonGreedy"]
+__all__ = ["ActorCritic", "CategoricalDqn", "Defaults", "Dqn", "EpsilonGreedy", "path_of"]

@@ -123,6 +123,4 @@ def _times_peer(row: Row, rows: Sequence[Row]) -> float | None:
 
 
 def show(rows: Sequence[Row]) -> None:
-    print_table(
-        rows, COLUMNS, "Training, agent steps per second (times peer: we are so many times faster)"
-    )
+    print_table(rows, COLUMNS, "Training (times peer: our agent steps/s over the peer's)")

@@ -8,6 +8,7 @@ Knows which driver does the work, not how.
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import json
 import subprocess
 import sys
@@ -68,10 +69,7 @@ def _name(work: Work) -> str:
 def main() -> None:
     """Does the work that the first argument describes."""
     work = Work(**json.loads(sys.argv[1]))
-    if work.peer is None:
-        from . import own as driver
-    else:
-        from .peers import sb3 as driver  # type: ignore[no-redef]
+    driver = importlib.import_module(".own" if work.peer is None else ".peers.sb3", __package__)
     print(_MARK + json.dumps(driver.run(work)), flush=True)
 
 

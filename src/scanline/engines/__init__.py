@@ -14,7 +14,7 @@ import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-import gymnasium
+from gymnasium.envs.registration import registry
 
 from .. import games
 from . import catch
@@ -95,7 +95,7 @@ def default_name(game: Game) -> str:
     try:
         games.find(first)
     except ValueError:
-        if first in gymnasium.registry:
+        if first in registry:
             return "gymnasium"
         raise
     return next(iter(KINDS))

@@ -53,6 +53,8 @@ class Progress:
         self._metrics: dict[str, list[Metric]] = {}
         self._num_rows, self._last_row_at = 0, 0
         self._files: RowFiles | None = None
+        self.last_row: dict[str, float | int | None] = {}
+        """What was logged last in this process."""
         self._rates_from = (0, 0, spans.seconds())
 
     @property
@@ -105,7 +107,8 @@ class Progress:
         every = self._settings.log_every_agent_steps
         if self._files is None or self.agent_steps // every == self._last_row_at // every:
             return False
-        self._files.write(self._row(), self._rates())
+        self.last_row = self._row()
+        self._files.write(self.last_row, self._rates())
         self._metrics.clear()
         self._num_rows, self._last_row_at = self._num_rows + 1, self.agent_steps
         return True

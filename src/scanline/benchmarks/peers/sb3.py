@@ -10,7 +10,6 @@ adapter is reported as well, so that a comparison does not hide behind slow Pyth
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from typing import Any
 
 import gymnasium
@@ -27,7 +26,7 @@ from ...records import Array
 from ..work import Figures, Work
 
 
-class NipsFeatures(BaseFeaturesExtractor):  # type: ignore[misc]
+class NipsFeatures(BaseFeaturesExtractor):
     """The A3C network as a features extractor of SB3."""
 
     def __init__(self, observation_space: gymnasium.spaces.Box) -> None:
@@ -47,7 +46,7 @@ class NipsFeatures(BaseFeaturesExtractor):  # type: ignore[misc]
         return features
 
 
-class VectorAdapter(VecEnv):  # type: ignore[misc]
+class VectorAdapter(VecEnv):
     """ale-py's vector environment with SB3's interface."""
 
     def __init__(self, game: str, num_envs: int) -> None:
@@ -86,11 +85,11 @@ class VectorAdapter(VecEnv):  # type: ignore[misc]
     def env_method(self, method_name: str, *args: Any, **kwargs: Any) -> list[Any]:
         raise AttributeError(method_name)
 
-    def env_is_wrapped(self, wrapper_class: Any, indices: Any = None) -> Sequence[bool]:
+    def env_is_wrapped(self, wrapper_class: Any, indices: Any = None) -> list[bool]:
         return [False] * self.num_envs
 
 
-class Stopwatch(BaseCallback):  # type: ignore[misc]
+class Stopwatch(BaseCallback):
     """Counts agent steps between the end of the warm-up and the end of the time."""
 
     def __init__(self, work: Work) -> None:

@@ -1,0 +1,87 @@
+"""A plan: everything that a run depends on, in one frozen tree.
+
+Takes a recipe, a game and changes by name; gives a `Plan`, which is written into the run's folder
+and read back when the run is resumed, evaluated or loaded. Knows no part, only settings.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .. import engines, recipes, settings
+from ..recipes import Recipe
+from ..runners import folder
+from ..runners.session import SessionSettings
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunSettings:
+    """What a run needs besides its recipe."""
+
+    seed: int = 0
+    """Key of every random number of the run."""
+    seconds: float | None = None
+    """Training time in seconds after which the run ends, evaluation not counted."""
+    target_score: float | None = None
+    """Mean score of the last 100 games that ends the run; evaluation games then confirm it."""
+    engine: str | None = None
+    """What steps the environments (`scanline list engines`); chosen by the game when not given."""
+    num_threads: int | None = None
+    """Engine threads; all cores that the system grants when not given."""
+    num_workers: int | None = None
+    """Worker processes of the engine `gymnasium`; 0 steps environments in this process."""
+    torch_threads: int | None = None
+    """Threads of PyTorch; all cores when not given. Recorded, because it changes float sums."""
+    device: str = "cpu"
+    """Where the network lives: cpu, cuda, cuda:1, mps."""
+    reset: engines.ResetKind = "cached"
+    """How a console starts anew: `ale` (exact) or `cached` (start states from a cache)."""
+    mode: int | None = None
+    """Game mode; the game's default when not given."""
+    difficulty: int | None = None
+    """Difficulty switches; the game's default when not given."""
+    strict_protocol: bool = False
+    """Refuse an engine that cannot honour the protocol, instead of taking its nearest one."""
+    evaluation_games: int = 30
+    """Games of the evaluation that confirms a target score."""
+    session: SessionSettings = field(default_factory=SessionSettings)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """Everything that a run depends on."""
+
+    game: str
+    """A game (`scanline list games`) or any Gymnasium id."""
+    recipe: Recipe
+    run: RunSettings = field(default_factory=RunSettings)
+
+    def __post_init__(self) -> None:
+        settings.check_unique(self)
+
+    @property
+    def engine(self) -> str:
+        return self.run.engine or engines.default_name(self.game)
+
+
+def make_plan(recipe: str | Recipe, game: str, **changes: Any) -> Plan:
+    """A plan with settings of any part changed by name."""
+    chosen = recipes.find(recipe) if isinstance(recipe, str) else recipe
+    plan = Plan(game=game, recipe=chosen)
+    if changes.get("protocol"):
+        changes = {"strict_protocol": True, **changes}
+    return settings.override(plan, changes)
+
+
+def read_plan(run: Path, recipe: Recipe | None = None) -> Plan:
+    """The plan of a run, from its folder; a recipe made in Python must be handed in again."""
+    record = folder.read_record(run)["settings"]
+    source = record["recipe"]["source"]
+    if recipe is None and not source:
+        raise ValueError(
+            f"{run} was trained with a recipe made in Python; hand it in: recipe=Recipe(...)."
+        )
+    plan = Plan(game=record["game"], recipe=recipe or recipes.find(source))
+    return settings.restore(plan, record)

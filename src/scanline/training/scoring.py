@@ -1,0 +1,123 @@
+"""Scores, policies and films of a run.
+
+Takes the folder of a run, or a plan and a policy; gives scores, a policy to act with, a film.
+Knows no learner: weights come from a checkpoint or from a policy handed in.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from .. import engines, evaluation, networks, parameters, protocols, streams
+from ..engines import Engine
+from ..evaluation import Scores
+from ..recipes import Recipe
+from ..records import Array, Policy
+from ..runners import checkpoint
+from .assembly import engine_settings, policy_of
+from .plan import Plan, read_plan
+
+EVALUATION_SEED = 1_000_003
+"""Games of an evaluation are not those of training, whatever its seed."""
+
+
+def evaluation_protocol(protocol: protocols.Protocol) -> protocols.Protocol:
+    """The rules of a score: whole games, up to 30 no-ops, everything else as in training."""
+    if protocol.colour == "as-is":
+        return protocol
+    life_loss = "ignore" if protocol.life_loss == "full-reset" else protocol.life_loss
+    return dataclasses.replace(protocol, noop_max=30, life_loss=life_loss)
+
+
+def evaluation_engine(plan: Plan, *, games: int, seed: int) -> Engine:
+    """Environments of their own, in as many slots as there are games, at most 16."""
+    own = protocols.get(plan.recipe.protocol)
+    changes = {"num_envs": min(games, 16), "num_groups": 1, "seed": seed, "reset": "ale"}
+    return engines.build(
+        plan.engine, engine_settings(plan, **changes, protocol=evaluation_protocol(own))
+    )
+
+
+def score(plan: Plan, policy: Policy, *, games: int, seed: int = EVALUATION_SEED) -> Scores:
+    """Plays games with frozen weights."""
+    engine = evaluation_engine(plan, games=games, seed=seed)
+    try:
+        return evaluation.play_games(engine, policy, games, seed)
+    finally:
+        engine.close()
+
+
+class LoadedPolicy:
+    """Weights of a run, ready to act."""
+
+    def __init__(self, plan: Plan, checkpoint_state: Mapping[str, Any], greedy: bool) -> None:
+        engine = evaluation_engine(plan, games=1, seed=EVALUATION_SEED)
+        self.plan, self.spaces = plan, engine.spaces
+        engine.close()
+        algorithm = plan.recipe.algorithm
+        network = networks.build(plan.recipe.network, self.spaces, algorithm.head, seed=0)
+        learner = parameters.LocalParameters(
+            network, plan.recipe.optimiser, algorithm_state=algorithm.init(self.spaces)
+        )
+        learner.load(checkpoint_state["parameters"])
+        self.agent_steps: int = checkpoint_state["progress"]["agent_steps"]
+        self.policy = policy_of(plan, learner, greedy)
+        self._calls = 0
+
+    def act(self, observations: Array) -> Array:
+        """Actions [N] for observations [N, S, ...], or one action for one observation [S, ...]."""
+        alone = observations.ndim == len(self.spaces.observation_shape)
+        batch = torch.as_tensor(np.asarray(observations)[None] if alone else observations)
+        numbers = streams.uniforms(EVALUATION_SEED, "policy", np.arange(len(batch)), self._calls)
+        self._calls += 1
+        actions = self.policy(batch, torch.from_numpy(numbers[:, :2].copy()), self.agent_steps)[0]
+        return np.asarray(actions[0] if alone else actions)
+
+
+def load_policy(
+    run: str | Path, *, greedy: bool = False, recipe: Recipe | None = None
+) -> LoadedPolicy:
+    """The newest weights of a run as a policy: `policy.act(observations)`."""
+    plan = read_plan(Path(run), recipe)
+    found = checkpoint.load_latest(Path(run) / "checkpoints")
+    return LoadedPolicy(plan, found.state, greedy)
+
+
+def evaluate(
+    run: str | Path,
+    episodes: int = 30,
+    *,
+    greedy: bool = False,
+    seed: int = EVALUATION_SEED,
+    recipe: Recipe | None = None,
+) -> Scores:
+    """Plays whole games with the newest weights of a run, started first counted first."""
+    loaded = load_policy(run, greedy=greedy, recipe=recipe)
+    return score(loaded.plan, loaded.policy, games=episodes, seed=seed)
+
+
+def film(
+    run: str | Path,
+    *,
+    out: str | Path | None = None,
+    greedy: bool = False,
+    seed: int = 0,
+    most_agent_steps: int = 4_000,
+) -> evaluation.Film:
+    """Films one game played with the newest weights of a run."""
+    loaded = load_policy(run, greedy=greedy)
+    engine = evaluation_engine(loaded.plan, games=1, seed=seed)
+    name = f"{loaded.plan.game.replace('/', '-')}-{loaded.agent_steps}"
+    target = Path(out or run) / name
+    try:
+        return evaluation.make_film(
+            engine, loaded.policy, seed=seed, most_agent_steps=most_agent_steps, out=target
+        )
+    finally:
+        engine.close()
