@@ -8,9 +8,9 @@ import hypothesis.strategies as st
 import pytest
 import torch
 from hypothesis import given, settings
-from q_networks import random_batch, views
-from test_projection import by_definition
 
+from algorithms.q_networks import random_batch, views
+from algorithms.test_projection import by_definition
 from scanline.algorithms import CategoricalDqn, EpsilonGreedy
 from scanline.records import ActContext, Algorithm, Batch, QDistribution, Views
 from scanline.settings import check_unique, leaves

@@ -8,9 +8,9 @@ import hypothesis.strategies as st
 import pytest
 import torch
 from hypothesis import given, settings
-from q_networks import QNet, random_batch, views
 from torch.testing import assert_close
 
+from algorithms.q_networks import QNet, random_batch, views
 from scanline.algorithms import Dqn, EpsilonGreedy
 from scanline.records import ActContext, Algorithm, Batch, QValues, Views
 from scanline.settings import check_unique, leaves

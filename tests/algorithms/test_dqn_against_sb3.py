@@ -1,9 +1,9 @@
 """Ten updates of Stable-Baselines3's DQN and of ours, from equal weights and one replay's batches.
 
-Both start from SB3's own network. Ours learns through Replay, Dqn and LocalParameters, SB3's through
-its `train`, fed the same transitions. No difference needs an excuse: SB3's smooth L1 of width 1 is
-our Huber loss of width 1, its mean our mean, its clip of 10 our clip, and the target is copied after
-the same update.
+Both start from SB3's own network. Ours learns through Replay, Dqn and LocalParameters, SB3's
+through its `train`, fed the same transitions. No difference needs an excuse: SB3's smooth L1 of
+width 1 is our Huber loss of width 1, its mean our mean, its clip of 10 our clip, and the target is
+copied after the same update.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def sb3_model(optimiser: type[torch.optim.Optimizer], **options: object) -> obje
                 "optimizer_kwargs": options,
             },
         )
-        model._setup_learn(1)
+        model.set_logger(sb3.common.logger.Logger(folder=None, output_formats=[]))
     return model
 
 

@@ -77,7 +77,8 @@ def test_measured_memory_is_what_was_said_and_is_taken_as_it_fills() -> None:
     )
     said, empty, full = map(int, done.stdout.split())
     assert empty < 0.2 * said
-    assert 0.95 * said < full < 1.05 * said
+    # Libraries that the first use of torch and NumPy loads are counted too: 6 to 10 MB here.
+    assert 0.95 * said < full < said + 16e6
 
 
 def test_what_the_machine_does_not_have_is_refused_after_it_was_said(

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
-from recorded_games import Games, assert_batch_is_true, poison, spaces, steps_of
 
 from scanline.records import Column, Slot, Spaces, Store
 from scanline.stores import (
@@ -23,6 +22,7 @@ from scanline.stores import (
     Sampling,
     UniformSampling,
 )
+from stores.recorded_games import Games, assert_batch_is_true, poison, spaces, steps_of
 
 RULES: list[Sampling] = [UniformSampling(), PrioritisedSampling()]
 

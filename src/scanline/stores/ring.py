@@ -71,11 +71,14 @@ class Ring:
         return self.num_places
 
     def write(self, first: int, envs: slice, block: Mapping[str, Tensor]) -> None:
-        """Copies rows `first`, `first + 1`, ... of some environments, each array [rows, b, ...]."""
+        """Copies rows `first`, `first + 1`, ... of some environments, each array [rows, b, ...].
+
+        By NumPy, on the calling thread: torch would wake its other threads for a few frames.
+        """
         for name, values in block.items():
-            array = self.arrays[name]
-            for rows, part in self._spans(first, values.shape[0]):
-                array[rows, envs] = values[part]
+            array, source = to_array(self.arrays[name]), to_array(values)
+            for rows, part in self._spans(first, len(source)):
+                array[rows, envs] = source[part]
 
     def read(self, first: int, last: int, envs: slice, name: str) -> Tensor:
         """Rows first <= i < last of one array; a view where they do not cross the ring's end."""
