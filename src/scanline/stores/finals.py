@@ -45,6 +45,8 @@ class Finals:
 
     def release(self, first_row: Array) -> None:
         """Forgets what lies before the first row [B] of its environment."""
+        if len(self._free) == len(self._rows):
+            return
         old = (self._rows != _FREE) & (self._rows < first_row[self._envs])
         self._rows[old] = _FREE
         self._free.extend(np.flatnonzero(old).tolist())

@@ -63,13 +63,12 @@ class Heads:
         return self._limits.staged - int(self.written[env] - self.opened[env])
 
     def advance(self, envs: slice, ended: Array) -> None:
-        """Notes T written steps of some environments, of which `ended` [T, b] ended an episode."""
-        num_steps = len(ended)
-        after_last = np.where(
-            ended.any(axis=0), num_steps - np.argmax(ended[::-1], axis=0), 0
-        )  # steps up to and with the last end
-        first = self.written[envs]
-        self.completed[envs] = np.where(after_last > 0, first + after_last, self.completed[envs])
+        """Notes T written steps of some environments; `ended` [T, b] is not 0 where one ended."""
+        num_steps, first = len(ended), self.written[envs]
+        if ended.any():
+            after_last = num_steps - np.argmax(ended[::-1] != 0, axis=0)  # up to and with it
+            has_one = ended.any(axis=0)
+            self.completed[envs] = np.where(has_one, first + after_last, self.completed[envs])
         self.written[envs] = first + num_steps
 
     def commit(self, flush: Flush) -> None:

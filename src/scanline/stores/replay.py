@@ -25,7 +25,7 @@ from torch import Tensor
 from .. import stacks, streams
 from ..records import Batch, Column, Experience, Slot, Spaces, State, to_array
 from . import memory
-from .blocks import depth_since_cut, rows_of
+from .blocks import Block
 from .finals import Finals
 from .gather import Gather
 from .heads import Heads
@@ -67,8 +67,9 @@ class Replay:
     def _begin(self, columns: Mapping[str, Column]) -> None:
         num, steps = self._shape.num_writers, self._shape.rollout_agent_steps
         num_envs = self._shape.num_envs // num
-        self._own_columns = columns.keys()
-        self._slots = [Slot.allocate(self._spaces, steps, num_envs, columns) for _ in range(num)]
+        self._blocks = [
+            Block(Slot.allocate(self._spaces, steps, num_envs, columns)) for _ in range(num)
+        ]
         self._new_finals: list[list[tuple[int, int, Tensor]]] = [[] for _ in range(num)]
         self._reached = [0] * num  # agent steps after the last put of each writer
         self._rows_since_cut = [self._spaces.stack] * num
@@ -79,25 +80,25 @@ class Replay:
 
     def slot(self, writer: int = 0) -> Slot:
         """The arrays of one writer: the same at every call."""
-        return self._slots[writer]
+        return self._blocks[writer].slot
 
     def put(self, experience: Experience) -> None:
         """Copies a filled slot into the ring; visible at once, or at the next commit if staged."""
         slot = experience.slot
         writer = self._writer_of(slot)
+        block = self._blocks[writer]
         envs = self._shape.envs_of(writer)
         self._check_room(writer, slot.num_steps)
         first = self.next_row(writer)
         if first == self._history:
             self._write_history(envs, slot)
-        block = rows_of(experience, self._own_columns)
-        block["depth"] = depth_since_cut(slot, self._rows_since_cut[writer])
-        self._rows_since_cut[writer] += slot.num_steps
-        self._ring.write(first, envs, block)
+        since_cut = self._rows_since_cut[writer]
+        self._ring.write(first, envs, block.rows(experience.columns, since_cut))
+        self._rows_since_cut[writer] = since_cut + slot.num_steps
         for t, env, observation in slot.finals:
-            if block["end"][t, env] == TRUNCATED:
+            if block.end[t, env] == TRUNCATED:
                 self._new_finals[writer].append((first + t, envs.start + env, observation))
-        self._heads.advance(envs, to_array(block["end"] > 0))
+        self._heads.advance(envs, block.end)
         self._reached[writer] = slot.agent_steps + slot.actions.numel()
         if not self._shape.staged_agent_steps:
             self.commit()
@@ -125,8 +126,8 @@ class Replay:
         self._place_finals()
 
     def _writer_of(self, slot: Slot) -> int:
-        for writer, own in enumerate(self._slots):
-            if own is slot:
+        for writer, own in enumerate(self._blocks):
+            if own.slot is slot:
                 return writer
         raise ValueError(
             "This slot is not one of the replay's own; fill the one that slot() gives."
@@ -142,7 +143,7 @@ class Replay:
 
     def _write_history(self, envs: slice, slot: Slot) -> None:
         """Frames before the very first step: games may have been played before they are stored."""
-        self._ring.write(0, envs, {"frame": slot.frames[: self._history]})
+        self._ring.write(0, envs, {"frame": to_array(slot.frames[: self._history])})
         for name in self._ring.arrays.keys() - {"frame"}:
             self._ring.arrays[name][: self._history, envs] = 0
 
@@ -235,7 +236,8 @@ class Replay:
 
     def restore_rows(self, first: int, columns: Mapping[str, Tensor], writer: int = 0) -> None:
         """Puts saved rows back, oldest first; `load` comes after the last of them."""
-        self._ring.write(first, self._shape.envs_of(writer), columns)
+        arrays = {name: to_array(column) for name, column in columns.items()}
+        self._ring.write(first, self._shape.envs_of(writer), arrays)
         self._restored_rows[writer] = first + columns["frame"].shape[0]
 
     def state(self) -> State:

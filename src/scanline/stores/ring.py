@@ -61,6 +61,7 @@ class Ring:
         }
         self.arrays["frame"] = self._frames[: self.num_places].view(*shape, *frame.shape)
         self.frames: Array = to_array(self._frames.flatten(1))  # [R * B + 1, pixels], by place
+        self._rows = {name: to_array(array) for name, array in self.arrays.items()}
         self.by_place: dict[str, Array] = {  # each [R * B, ...]
             name: to_array(array.flatten(0, 1)) for name, array in self.arrays.items()
         }
@@ -70,15 +71,15 @@ class Ring:
         """Where a frame of zeros lies, for stacks that are padded with them."""
         return self.num_places
 
-    def write(self, first: int, envs: slice, block: Mapping[str, Tensor]) -> None:
+    def write(self, first: int, envs: slice, block: Mapping[str, Array]) -> None:
         """Copies rows `first`, `first + 1`, ... of some environments, each array [rows, b, ...].
 
         By NumPy, on the calling thread: torch would wake its other threads for a few frames.
         """
         for name, values in block.items():
-            array, source = to_array(self.arrays[name]), to_array(values)
-            for rows, part in self._spans(first, len(source)):
-                array[rows, envs] = source[part]
+            array = self._rows[name]
+            for rows, part in self._spans(first, len(values)):
+                array[rows, envs] = values[part]
 
     def read(self, first: int, last: int, envs: slice, name: str) -> Tensor:
         """Rows first <= i < last of one array; a view where they do not cross the ring's end."""
