@@ -22,7 +22,8 @@ LEVELS = [
     {"recipes", "evaluation"},
     {"training"},
     {"experiments", "benchmarks"},
-    {"cli", "__main__", "__init__"},
+    {"cli"},
+    {"__main__", "__init__"},
 ]
 LEVEL_OF = {name: level for level, names in enumerate(LEVELS) for name in names}
 NATIVE_FOLDERS = ["core", "games", "env", "cpu", "cuda", "bindings", "tests"]

@@ -69,3 +69,12 @@ def test_impossible_rules_are_refused_with_a_sentence(
 def test_differences_name_the_fields() -> None:
     base = protocols.get("ale-vector")
     assert protocols.differences(base.replace(sticky=0.25), base) == {"sticky": (0.25, 0.0)}
+
+
+@pytest.mark.parametrize(
+    "words", [("frameskip", "max_episode_steps"), ("max_episode_steps", "frameskip")]
+)
+def test_a_limit_in_agent_steps_counts_with_the_new_frame_skip(words: tuple[str, str]) -> None:
+    values = {"frameskip": 2, "max_episode_steps": 20}
+    changed = protocols.get("baselines").replace(**{word: values[word] for word in words})
+    assert changed.episode_limit_frames == 40

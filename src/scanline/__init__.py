@@ -6,6 +6,7 @@ envs = scanline.make("pong", num_envs=64)
 """
 
 from . import algorithms, networks, parameters, records, returns, samplers, stores
+from .engines.making import make
 from .recipes import Recipe
 from .training import Run, evaluate, load_policy, train
 
@@ -18,6 +19,7 @@ __all__ = [
     "algorithms",
     "evaluate",
     "load_policy",
+    "make",
     "networks",
     "parameters",
     "records",

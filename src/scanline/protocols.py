@@ -334,8 +334,12 @@ _TRANSLATORS: Mapping[str, Callable[[Protocol, Any], dict[str, Any]]] = {
 def translate(protocol: Protocol, overrides: Mapping[str, Any]) -> dict[str, Any]:
     """Overrides in any peer's spelling as fields of `Protocol`."""
     fields: dict[str, Any] = {}
-    for given, value in overrides.items():
-        name = _ALIASES.get(given, given)
+    # A new frame skip comes first: a limit in agent steps is counted with it.
+    for given in sorted(overrides, key=lambda word: _ALIASES.get(word, word) != "frame_skip"):
+        name, value = _ALIASES.get(given, given), overrides[given]
+        if "frame_skip" in fields:
+            skips = ("frame_skip", "frame_skip_min")
+            protocol = dataclasses.replace(protocol, **{skip: fields[skip] for skip in skips})
         if name in _TRANSLATORS:
             fields |= _TRANSLATORS[name](protocol, value)
         elif name in Protocol.__dataclass_fields__ and name != "name":

@@ -17,7 +17,7 @@ import inspect
 import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, TypeVar, cast, get_type_hints
 
 Tree = TypeVar("Tree")
 
@@ -75,19 +75,36 @@ def _own_sentences(cls: type) -> dict[str, str]:
 def override(tree: Tree, changes: Mapping[str, Any]) -> Tree:
     """A copy with leaves changed by name; an unknown name is answered with the nearest."""
     by_name = {leaf.name: leaf for leaf in leaves(tree)}
+    nested: dict[str, Any] = {}
     for name, value in changes.items():
         plain = name.replace("-", "_")
         if plain not in by_name:
             near = difflib.get_close_matches(plain, by_name, n=1, cutoff=0.0)[0]
             raise ValueError(f"There is no setting {name!r} here; did you mean {near!r}?")
-        tree = _replaced(tree, by_name[plain].path, value)
-    return tree
+        *folders, last = by_name[plain].path
+        place = nested
+        for folder in folders:
+            place = place.setdefault(folder, {})
+        place[last] = _Changed(value)
+    return cast(Tree, _replaced(tree, nested))
 
 
-def _replaced(tree: Any, path: tuple[str, ...], value: Any) -> Any:
-    if len(path) > 1:
-        value = _replaced(getattr(tree, path[0]), path[1:], value)
-    return dataclasses.replace(tree, **{path[0]: value})
+@dataclass(frozen=True)
+class _Changed:
+    """A new value, told apart from a dictionary of changes further inside."""
+
+    value: Any
+
+
+def _replaced(tree: Any, changes: Mapping[str, Any]) -> Any:
+    """All changes of one dataclass at once: checks see the whole, not halves of it."""
+    fields = {
+        name: change.value
+        if isinstance(change, _Changed)
+        else _replaced(getattr(tree, name), change)
+        for name, change in changes.items()
+    }
+    return dataclasses.replace(tree, **fields)
 
 
 def check_unique(tree: Any) -> None:

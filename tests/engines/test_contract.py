@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+import toy_envs
 import toys
 
 from scanline import protocols
 from scanline.engines import Engine, EngineError
 
 NUM_ENVS, NUM_STEPS = 4, 220
-GAMES = {"ale": "breakout", "gymnasium": toys.catch_with_lives}
+GAMES = {"ale": "breakout", "gymnasium": toy_envs.catch_with_lives}
 LIMITS_FRAMES = {"ale": 700, "gymnasium": 30}  # some episodes end by themselves, some by the limit
 SETUPS: dict[str, tuple[str, dict[str, Any]]] = {
     "ale-1-thread": ("ale", {"num_threads": 1}),

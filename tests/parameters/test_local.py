@@ -89,6 +89,23 @@ def test_two_groups_learn_from_their_own_loss_only_and_from_the_same_weights():
     assert weights(network.critic) == pytest.approx(expected)
 
 
+class CriticFirst(ActorAndCritic):
+    def parameter_groups(self) -> dict[str, list[nn.Parameter]]:
+        return dict(reversed(super().parameter_groups().items()))
+
+
+@pytest.mark.parametrize("kind", [ActorAndCritic, CriticFirst])
+def test_losses_may_share_their_whole_graph_in_either_order(kind):
+    network = kind()
+    local = LocalParameters(network, SETTINGS)
+    output = network.actor(network.critic(torch.tensor([[1.0, 1.0]])))  # 5 * 3
+    norms = local.apply({"actor": output.sum(), "critic": output.square().sum()}, 0.1)
+    # actor: 3; critic: 2 * 15 * 5 * input, without the 5 that the actor's loss would add
+    assert {name: float(norm) for name, norm in norms.items()} == pytest.approx(
+        {"actor": 3.0, "critic": 150 * math.sqrt(2)}
+    )
+
+
 def test_two_groups_have_clips_and_optimisers_of_their_own():
     network = ActorAndCritic()
     optimisers = {"actor": SETTINGS, "critic": OptimiserSettings(kind="adam", epsilon=1e-9)}

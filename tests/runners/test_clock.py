@@ -54,5 +54,6 @@ def test_time_adds_up_over_a_resume() -> None:
     clock.now_ns += 100_000_000_000  # the machine was off
     second = Spans(clock)
     clock.now_ns += 1_000_000_000
+    second.mark("learning")
     second.load(saved)
     assert second.training_seconds() == 3.0

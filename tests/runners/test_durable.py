@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,22 @@ def test_disk_errors_are_one_sentence(code: int, reason: str) -> None:
         disk_errors("the log", "free space"),
     ):
         raise OSError(code, os.strerror(code))
+
+
+def test_a_removal_that_is_cut_short_leaves_nothing_under_the_old_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "one").mkdir()
+    (tmp_path / "one" / "file").write_bytes(b"x")
+
+    def dies(path: Path, ignore_errors: bool = False) -> None:
+        if not ignore_errors:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(shutil, "rmtree", dies)
+    with pytest.raises(KeyboardInterrupt):
+        remove_folder(tmp_path / "one")
+    assert os.listdir(tmp_path) == [".writing-one"]
 
 
 def test_folders_vanish_whole_and_what_a_crash_left_is_removed(tmp_path: Path) -> None:

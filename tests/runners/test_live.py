@@ -157,6 +157,17 @@ def test_the_last_word_tells_where_the_run_is_and_what_to_do() -> None:
         assert words in text_of(console)
 
 
+def test_rates_leave_evaluation_out() -> None:
+    run = MadeUpRun(Console(file=io.StringIO()))
+    run.go(10)
+    with run.spans.during("evaluation"):
+        run.now += 100.0
+    view = run.view.view()
+    assert view.steps_per_second == pytest.approx(8_000)
+    assert view.updates_per_second == pytest.approx(50)
+    assert view.training_seconds == pytest.approx(1.0)
+
+
 def test_it_can_be_silent() -> None:
     console = Console(file=io.StringIO())
     run = MadeUpRun(console, live=False)

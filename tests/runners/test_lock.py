@@ -71,27 +71,26 @@ def test_a_lock_of_somebody_else_is_not_released(tmp_path: Path) -> None:
 
 def test_of_many_starters_one_wins(tmp_path: Path) -> None:
     script = """
-        import os, sys, time
+        import os, sys
         from pathlib import Path
         from scanline.runners.lock import Lock, LockedError
-        folder = Path(sys.argv[1])
-        won = 0
-        children = []
+        gate, opener = os.pipe()
         for _ in range(12):
-            child = os.fork()
-            if not child:
+            if not os.fork():
                 try:
-                    Lock(folder)
-                    time.sleep(1)
-                    os._exit(0)
+                    Lock(Path(sys.argv[1]))
                 except LockedError:
                     os._exit(3)
-            children.append(child)
-        codes = [os.waitstatus_to_exitcode(os.waitpid(c, 0)[1]) for c in children]
-        assert sorted(codes) == [0] + [3] * 11, codes
+                os.read(gate, 1)
+                os._exit(0)
+        codes = [os.waitstatus_to_exitcode(os.wait()[1]) for _ in range(11)]
+        os.write(opener, b"x")
+        codes.append(os.waitstatus_to_exitcode(os.wait()[1]))
+        assert codes == [3] * 11 + [0], codes
     """
     (tmp_path / LOCK).write_text(record(started="gone"))  # all find a stale lock
-    subprocess.run([sys.executable, "-c", textwrap.dedent(script), tmp_path], check=True)
+    command = [sys.executable, "-c", textwrap.dedent(script), tmp_path]
+    subprocess.run(command, check=True, timeout=120)  # two winners would wait for ever
 
 
 def test_zombies_do_not_run() -> None:

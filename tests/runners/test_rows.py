@@ -61,6 +61,15 @@ def test_lost_rows_are_told(tmp_path: Path) -> None:
         RowFiles(tmp_path, 2, tensorboard=False).close()
 
 
+def test_a_row_without_its_line_end_is_no_row(tmp_path: Path) -> None:
+    write(tmp_path, 0, 2)
+    path = tmp_path / "progress.jsonl"
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.warns(UserWarning, match=r"progress\.jsonl holds 1 rows .* counts 2"):
+        RowFiles(tmp_path, 2, tensorboard=False).close()
+    assert path.read_bytes().endswith(b"}\n")
+
+
 def test_tensorboard_shows_one_curve_after_a_resume(tmp_path: Path) -> None:
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 

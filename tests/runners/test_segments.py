@@ -59,7 +59,10 @@ def test_a_damaged_segment_is_named(tmp_path: Path) -> None:
     data = bytearray((tmp_path / file.name).read_bytes())
     data[-1] ^= 1
     (tmp_path / file.name).write_bytes(data)
-    with pytest.raises(DamagedFile, match=file.name):
+    with pytest.raises(DamagedFile, match=f"{file.name} does not match its hash"):
+        list(segments.read())
+    (tmp_path / file.name).write_bytes(data[:-1])
+    with pytest.raises(DamagedFile, match=f"has {len(data) - 1} bytes instead of {len(data)}"):
         list(segments.read())
 
 

@@ -27,7 +27,7 @@ def reached(limits: Limits, **values: Any) -> str | None:
         ({"seconds": 5.0}, {"seconds": 4.9}, None),
         ({"seconds": 5.0}, {"seconds": 5.1}, "seconds"),
         ({"target_score": 18.0}, {"score": 17.9}, None),
-        ({"target_score": 18.0}, {"score": None}, None),
+        ({"target_score": -18.0}, {"score": None}, None),
         ({"target_score": -18.0}, {"score": -18.0}, "target_score"),
         ({}, {"agent_steps": 10**12, "seconds": 1e9, "score": 1e9}, None),
     ],

@@ -14,7 +14,8 @@ import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from gymnasium.envs.registration import registry
+# Not `import gymnasium`: the submodule of that name would take its place in this package.
+from gymnasium import registry
 
 from .. import games
 from . import catch

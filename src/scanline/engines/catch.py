@@ -29,7 +29,7 @@ _BALL, _PADDLE = 255, 128
 class CatchSettings:
     """How the game is played; one cell is one step of ball or paddle."""
 
-    size: int = 10
+    size: int = 5
     """Rows and columns, in cells."""
     pixels_per_cell: int = 1
     """Edge of a cell in the image, in pixels."""
@@ -88,6 +88,8 @@ class Catch(gymnasium.Env[Image, np.int64]):
         size = self._settings.size
         self._game = _Game(paddle=int(self.np_random.integers(size)), lives=self._settings.lives)
         self._drop()
+        # Games that begin in step would end in step: every batch would hold one phase of them.
+        self._game.row = int(self.np_random.integers(size - 1))
         return self._image(), self._info()
 
     def step(self, action: np.int64 | int) -> tuple[Image, float, bool, bool, dict[str, Any]]:

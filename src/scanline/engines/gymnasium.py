@@ -29,6 +29,9 @@ from .workforce import RESET, STEP, InProcess, Workers, Workforce, parts
 
 NEAREST = "as-is"
 _MAGIC = b"scanline-gymnasium-1\n"
+_START_SECONDS = 120.0
+"""Longest wait for the workers to import and build their environments."""
+_GRACE_SECONDS = 5.0
 _COPIED = ("frame", "raw_reward", "terminated", "truncated", "lives")
 
 _HONOURED: Honoured = {
@@ -136,16 +139,19 @@ class GymnasiumEngine:
         self._seeded = [True] * self.settings.num_groups
 
     def close(self) -> None:
+        # A worker that is in the middle of a step may be stuck in it.
+        self._shut(0.0 if self._turns.in_flight() else _GRACE_SECONDS)
+
+    def _shut(self, grace_seconds: float) -> None:
         if self._turns.close():
-            # A worker that is in the middle of a step may be stuck in it.
-            self._force.close(0.0 if self._turns.in_flight() else 5.0)
+            self._force.close(grace_seconds)
+            self._arrays.clear()
 
     def _wait(self, group: int) -> None:
         while group not in self._done:
             finished = self._force.done(self.settings.wait_seconds)
             if not finished:
-                self._turns.close()
-                self._force.close(0.0)
+                self._shut(0.0)
                 raise EngineError(
                     f"Group {group} did not answer within wait_seconds="
                     f"{self.settings.wait_seconds:g}; an environment is stuck, or needs more."
@@ -263,7 +269,7 @@ def _workforce(settings: EngineSettings, makers: Sequence[Any], kind: _Kind) -> 
     num_workers = min(wanted, settings.num_envs)
     workers = Workers(block, layout, parts(settings.num_groups, settings.group_size, num_workers))
     try:
-        workers.ready(settings.wait_seconds)
+        workers.ready(max(_START_SECONDS, settings.wait_seconds))
     except BaseException:
         workers.close(0.0)
         raise

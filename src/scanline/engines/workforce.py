@@ -102,15 +102,13 @@ class Workers:
 
     def __init__(self, settings: BlockSettings, layout: Fields, served: list[Parts]) -> None:
         _refuse_unimportable(settings.games)
-        self._shared = SharedArrays(layout)
-        self.arrays: Arrays = self._shared.arrays
+        shared = SharedArrays(layout)
+        self.arrays: Arrays = shared.arrays
         self._served = served
         by_row = dict(zip(settings.rows, settings.games, strict=True))
-        args = [
-            (_own(settings, by_row, rows), rows, dict(layout), self._shared.fd) for rows in served
-        ]
-        self._crew = hire(serve, args, fds=(self._shared.fd,))
-        self._shared.close_fd()
+        args = [(_own(settings, by_row, rows), rows, dict(layout), shared.fd) for rows in served]
+        self._crew = hire(serve, args, fds=(shared.fd,))
+        shared.close_fd()
         self._pending: dict[int, set[int]] = {}
 
     def ready(self, timeout_seconds: float) -> None:
@@ -144,6 +142,7 @@ class Workers:
 
     def close(self, grace_seconds: float) -> None:
         self._crew.close(grace_seconds)
+        self.arrays = {}  # with the last view the memory goes
 
     def _call_all(self, kind: int, timeout_seconds: float, item: object = None) -> list[Any]:
         for worker in self._crew.workers:

@@ -29,6 +29,11 @@ class Spans:
         self._totals_ns = dict.fromkeys((*TRAINING_PARTS, EVALUATION), 0)
         self._part, self._since_ns = OTHER, clock_ns()
 
+    def restart(self) -> None:
+        """Forgets what passed so far, e.g. while the parts of a run were built."""
+        self._totals_ns = dict.fromkeys(self._totals_ns, 0)
+        self._part, self._since_ns = OTHER, self._clock_ns()
+
     def mark(self, part: str) -> str:
         """From now on `part` runs; gives the part that ran until now."""
         now_ns = self._clock_ns()

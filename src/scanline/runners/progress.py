@@ -90,7 +90,8 @@ class Progress:
         """Keeps metrics that belong to no update; a name without a group is a loss."""
         for key, metric in metrics.items():
             # A metric that still holds its graph would keep every activation until the row.
-            value = metric.detach() if isinstance(metric, Tensor) else metric
+            has_graph = isinstance(metric, Tensor) and metric.requires_grad
+            value = torch.as_tensor(metric).detach() if has_graph else metric
             name = key if "/" in key else f"losses/{key}"
             if name.startswith("charts/"):
                 self._metrics[name] = [value]
@@ -169,7 +170,8 @@ class Progress:
 
 def _stack(values: Sequence[Metric]) -> Tensor:
     """Float64, so that a checkpoint between two rows changes no digit of the mean."""
-    return torch.stack([torch.as_tensor(v, dtype=torch.float64).cpu() for v in values])
+    tensors = [v if isinstance(v, Tensor) else torch.tensor(v, dtype=torch.float64) for v in values]
+    return torch.stack(tensors).to("cpu", torch.float64)
 
 
 def _mean(values: list[float]) -> float:

@@ -67,6 +67,7 @@ class Session:
         self._saved = {**saved, "progress": self.progress, "spans": self.spans}
         with ExitStack() as stack:
             stack.callback(self.folder.close)
+            self.spans.restart()
             if resume:
                 self._load()
             self._saves.saved(self.progress.agent_steps)
@@ -77,8 +78,8 @@ class Session:
             stack.enter_context(self._live)
             try:
                 yield
-            except KeyboardInterrupt:
-                raise  # a second signal: stop at once
+            except (KeyboardInterrupt, NotFiniteError):
+                raise  # stop at once; or nothing that is worth keeping
             except BaseException:
                 self._rescue()
                 raise

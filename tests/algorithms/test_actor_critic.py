@@ -1,0 +1,214 @@
+"""Actor-critic against slow definitions and against Stable-Baselines3's A2C."""
+
+from __future__ import annotations
+
+import copy
+import math
+
+import gymnasium
+import numpy as np
+import pytest
+import torch
+from stable_baselines3 import A2C
+from stable_baselines3.common.sb2_compat.rmsprop_tf_like import RMSpropTFLike
+from torch.testing import assert_close
+
+from scanline.algorithms import ActorCritic
+from scanline.parameters import LocalParameters, OptimiserSettings
+from scanline.records import Batch, PolicyValue, Slot, Spaces, Views
+
+SPACES = Spaces(frame_shape=(6,), frame_dtype="float32", stack=1, num_actions=3)
+
+
+class Tiny(torch.nn.Module):
+    """Observations [N, 1, 6] to logits and value."""
+
+    def __init__(self, seed: int = 0) -> None:
+        super().__init__()
+        with torch.random.fork_rng():
+            torch.manual_seed(seed)
+            self.hidden = torch.nn.Linear(6, 8)
+            self.policy = torch.nn.Linear(8, 3)
+            self.value = torch.nn.Linear(8, 1)
+
+    def forward(self, observations: torch.Tensor) -> PolicyValue:
+        hidden = torch.tanh(self.hidden(observations.flatten(1)))
+        return PolicyValue(self.policy(hidden), self.value(hidden)[:, 0])
+
+
+def random_batch(num: int = 40) -> Batch:
+    random = torch.Generator().manual_seed(1)
+    return Batch(
+        observations=torch.randn(num, 1, 6, generator=random),
+        actions=torch.randint(0, 3, (num,), generator=random),
+        columns={"returns": torch.randn(num, generator=random)},
+        agent_steps=0,
+        update=0,
+    )
+
+
+def loss_by_definition(algorithm: ActorCritic, network: Tiny, batch: Batch) -> float:
+    """One sample at a time, with Python's floats."""
+    total = 0.0
+    for n in range(len(batch.actions)):
+        with torch.no_grad():
+            out = network(batch.observations[n : n + 1])
+        raw = [math.exp(float(logit)) for logit in out.logits[0]]
+        probabilities = [value / sum(raw) for value in raw]
+        if algorithm.log_form == "exact":
+            logs = [math.log(p) for p in probabilities]
+        elif algorithm.log_form == "added":
+            logs = [math.log(p + algorithm.log_epsilon) for p in probabilities]
+        else:
+            logs = [math.log(max(p, algorithm.log_epsilon)) for p in probabilities]
+        error = float(batch.columns["returns"][n]) - float(out.value[0])
+        entropy = -sum(p * log for p, log in zip(probabilities, logs, strict=True))
+        total += -logs[int(batch.actions[n])] * error
+        total += algorithm.value_coef * error**2 - algorithm.entropy_coef * entropy
+    return algorithm.loss_scale * (total if algorithm.reduction == "sum" else total / 40)
+
+
+@pytest.mark.parametrize(
+    "algorithm",
+    [
+        ActorCritic(),
+        ActorCritic(value_coef=0.25, loss_scale=5.0, log_form="added", log_epsilon=0.01),
+        ActorCritic(reduction="sum", log_form="floor", log_epsilon=0.4),
+    ],
+)
+def test_loss_equals_its_definition(algorithm: ActorCritic) -> None:
+    network, batch = Tiny(), random_batch()
+    with torch.no_grad():
+        got = float(algorithm.loss(Views(live=network), batch).losses["all"])
+    assert got == pytest.approx(loss_by_definition(algorithm, network, batch), rel=1e-5)
+
+
+def test_the_advantage_sends_no_gradient_into_the_policy_loss() -> None:
+    network, batch = Tiny(), random_batch()
+    algorithm = ActorCritic(value_coef=0.0, entropy_coef=0.0)
+    algorithm.loss(Views(live=network), batch).losses["all"].backward()
+    assert network.value.weight.grad is None or not network.value.weight.grad.any()
+
+
+def filled_slot() -> Slot:
+    slot = Slot.allocate(SPACES, 5, 2, {})
+    random = torch.Generator().manual_seed(2)
+    slot.frames.copy_(torch.randn(slot.frames.shape, generator=random))
+    slot.reward.copy_(torch.randn(slot.reward.shape, generator=random))
+    return slot
+
+
+def test_a_truncated_step_bootstraps_from_its_true_last_observation() -> None:
+    network, slot = Tiny(), filled_slot()
+    last = torch.randn(1, 6)
+    slot.truncated[2, 1] = True
+    slot.finals.append((2, 1, last))
+    with torch.no_grad():
+        got = ActorCritic(discount=0.5).prepare(Views(live=network), slot).columns["returns"]
+        value = network(last[None]).value[0]
+    assert_close(got[2, 1], slot.reward[2, 1] + 0.5 * value)
+    assert_close(got[1, 1], slot.reward[1, 1] + 0.5 * got[2, 1])
+
+
+def test_a_lost_life_cuts_the_return_only_where_the_protocol_says_so() -> None:
+    network, slot = Tiny(), filled_slot()
+    slot.life_lost[3, 0] = True
+    with torch.no_grad():
+        kept = ActorCritic().prepare(Views(live=network), slot).columns["returns"]
+        slot.life_loss_ends_return = True
+        cut = ActorCritic().prepare(Views(live=network), slot).columns["returns"]
+    assert_close(cut[3, 0], slot.reward[3, 0])
+    assert not torch.equal(kept[3, 0], cut[3, 0])
+    assert_close(kept[:, 1], cut[:, 1])
+
+
+def test_impossible_settings_are_refused() -> None:
+    with pytest.raises(ValueError, match="must lie in"):
+        ActorCritic(discount=1.5)
+    with pytest.raises(ValueError, match="does not go with"):
+        ActorCritic(log_form="added")
+
+
+class Nothing(gymnasium.Env[np.ndarray, int]):
+    """Spaces for SB3; it is never stepped."""
+
+    observation_space = gymnasium.spaces.Box(-9, 9, (6,), np.float32)
+    action_space = gymnasium.spaces.Discrete(3)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, object] | None = None):
+        return np.zeros(6, np.float32), {}
+
+
+class LikeSb3(torch.nn.Module):
+    """SB3's policy as one of our networks: the same layers under our outputs."""
+
+    def __init__(self, policy: torch.nn.Module) -> None:
+        super().__init__()
+        self.policy = policy
+
+    def forward(self, observations: torch.Tensor) -> PolicyValue:
+        features = self.policy.extract_features(observations.flatten(1))
+        for_policy, for_value = self.policy.mlp_extractor(features)
+        return PolicyValue(
+            self.policy.action_net(for_policy), self.policy.value_net(for_value)[:, 0]
+        )
+
+
+@pytest.mark.parametrize("like_tensorflow", [False, True])
+def test_ten_updates_equal_those_of_stable_baselines3(like_tensorflow: bool) -> None:
+    """From equal weights and batches, with PyTorch's RMSProp and with SB3's TensorFlow form."""
+    kind = {"optimizer_class": RMSpropTFLike, "optimizer_kwargs": {"alpha": 0.99, "eps": 1e-5}}
+    theirs = A2C(
+        "MlpPolicy",
+        Nothing(),
+        seed=0,
+        device="cpu",
+        n_steps=5,
+        ent_coef=0.01,
+        use_rms_prop=not like_tensorflow,
+        policy_kwargs=kind if like_tensorflow else {},
+    )
+    network = LikeSb3(copy.deepcopy(theirs.policy))
+    optimiser = OptimiserSettings(
+        kind="rmsprop",
+        decay=0.99,
+        epsilon=1e-5,
+        epsilon_inside_root=like_tensorflow,
+        square_starts_at=float(like_tensorflow),
+    )
+    ours = LocalParameters(network, optimiser, max_grad_norm=0.5)
+    theirs._setup_learn(total_timesteps=100)
+    random = np.random.default_rng(3)
+    for _ in range(10):
+        batch = random_batch_from(random)
+        fill(theirs.rollout_buffer, batch, theirs.policy)
+        theirs.train()
+        result = ActorCritic(value_coef=0.5).loss(ours.views, batch)
+        ours.apply(result.losses, 7e-4)
+    for mine, other in zip(network.policy.parameters(), theirs.policy.parameters(), strict=True):
+        assert_close(mine, other, rtol=0, atol=1e-6)
+
+
+def random_batch_from(random: np.random.Generator) -> Batch:
+    return Batch(
+        observations=torch.as_tensor(random.normal(size=(5, 1, 6)), dtype=torch.float32),
+        actions=torch.as_tensor(random.integers(0, 3, 5)),
+        columns={"returns": torch.as_tensor(random.normal(size=5), dtype=torch.float32)},
+        agent_steps=0,
+        update=0,
+    )
+
+
+def fill(buffer, batch: Batch, policy) -> None:
+    """Puts our batch into SB3's rollout buffer; its advantage is returns less present values."""
+    buffer.reset()
+    observations = batch.observations[:, 0]
+    with torch.no_grad():
+        values, log_probability, _ = policy.evaluate_actions(observations, batch.actions)
+    buffer.observations[:, 0] = observations.numpy()
+    buffer.actions[:, 0, 0] = batch.actions.numpy()
+    buffer.values[:, 0] = values[:, 0].numpy()
+    buffer.log_probs[:, 0] = log_probability.numpy()
+    buffer.returns[:, 0] = batch.columns["returns"].numpy()
+    buffer.advantages[:] = buffer.returns - buffer.values
+    buffer.full, buffer.pos = True, 5

@@ -1,0 +1,67 @@
+"""The rollout store: views without copies, minibatches, determinism."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from scanline.records import Column, Experience, Slot, Spaces
+from scanline.stores import RolloutSettings, RolloutStore
+
+SPACES = Spaces(frame_shape=(3, 3), frame_dtype="uint8", stack=4, num_actions=2)
+
+
+def store(settings: RolloutSettings = RolloutSettings()) -> RolloutStore:  # noqa: B008
+    slot = Slot.allocate(SPACES, 5, 4, {"extra": Column()})
+    slot.frames.random_(generator=torch.Generator().manual_seed(0))
+    slot.depth.fill_(4)
+    slot.actions.copy_(torch.arange(20).view(5, 4))
+    return RolloutStore(slot, settings, seed=1)
+
+
+def put(kept: RolloutStore) -> None:
+    kept.put(Experience(kept.slot(), {"returns": torch.arange(20.0).view(5, 4)}))
+
+
+def test_the_whole_rollout_is_one_batch_without_a_copy() -> None:
+    kept = store()
+    put(kept)
+    (batch,) = kept.batches()
+    assert batch.observations.data_ptr() == kept.slot().frames.data_ptr()
+    assert torch.equal(batch.actions, torch.arange(20))
+    assert torch.equal(batch.columns["returns"], torch.arange(20.0))
+    assert batch.columns["extra"].shape == (20,)
+    for n in (0, 7, 19):
+        t, b = divmod(n, 4)
+        assert torch.equal(batch.observations[n], kept.slot().frames[t : t + 4, b])
+
+
+def test_minibatches_hold_every_step_once_per_epoch_with_its_own_columns() -> None:
+    kept = store(RolloutSettings(epochs=3, num_minibatches=4))
+    put(kept)
+    batches = list(kept.batches())
+    assert [batch.update for batch in batches] == list(range(12))
+    for epoch in range(3):
+        seen = torch.cat([batch.actions for batch in batches[4 * epoch : 4 * epoch + 4]])
+        assert torch.equal(seen.sort().values, torch.arange(20))
+    for batch in batches:
+        assert torch.equal(batch.actions.float(), batch.columns["returns"])
+    assert not torch.equal(batches[0].actions, batches[4].actions)
+
+
+def test_the_order_continues_after_a_resume() -> None:
+    settings = RolloutSettings(num_minibatches=2)
+    first, second = store(settings), store(settings)
+    put(first)
+    list(first.batches())
+    second.load(first.state())
+    put(second)
+    for mine, other in zip(first.batches(), second.batches(), strict=True):
+        assert torch.equal(mine.actions, other.actions)
+
+
+def test_parts_that_do_not_divide_are_refused() -> None:
+    with pytest.raises(ValueError, match="do not divide into 3 equal minibatches"):
+        store(RolloutSettings(num_minibatches=3))
+    with pytest.raises(ValueError, match="at least 1"):
+        RolloutSettings(epochs=0)

@@ -1,0 +1,63 @@
+"""Learning: every recipe solves the toy game; the example of a user's own recipe does too."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import scanline
+
+CATCH = "scanline/Catch-v0"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "own_recipe.py"
+CHANCE_SCORE = -3.0
+"""Mean score of random play over five balls, rounded up."""
+
+
+@pytest.mark.parametrize(
+    ("recipe", "changes"),
+    [
+        ("paac", {"learning_rate": 0.01}),
+        ("paac-repo", {"learning_rate": 0.01}),
+        ("a2c", {"learning_rate": 3e-3, "square_starts_at": 0.0, "anneal": "none"}),
+    ],
+)
+def test_a_recipe_solves_the_toy_game(
+    tmp_path: Path, recipe: str, changes: dict[str, float]
+) -> None:
+    run = scanline.train(
+        recipe,
+        CATCH,
+        out=tmp_path / "run",
+        network="mlp",
+        num_envs=16,
+        agent_steps=150_000,
+        target_score=3.5,
+        num_workers=0,
+        torch_threads=1,
+        live=False,
+        say=lambda sentence: None,
+        **changes,
+    )
+    assert run.stop.kind == "target_score", f"stopped at {run.score} after {run.agent_steps} steps"
+    assert run.confirmation is not None
+    assert run.confirmation.mean > 2.5
+
+
+def test_a_recipe_of_ones_own_in_one_file_learns(tmp_path: Path) -> None:
+    run = scanline.train(
+        str(EXAMPLE),
+        CATCH,
+        out=tmp_path / "run",
+        num_workers=0,
+        torch_threads=1,
+        live=False,
+        target_score=3.0,
+        largest_advantage=2.0,
+    )
+    assert run.stop.kind == "target_score", f"stopped at {run.score} after {run.agent_steps} steps"
+    assert scanline.evaluate(run.folder, episodes=10).mean > CHANCE_SCORE + 3
+    policy = scanline.load_policy(run.folder)
+    observation = np.zeros((1, 5, 5), "uint8")
+    assert policy.act(observation) in (0, 1, 2)
