@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor, nn
 
@@ -50,4 +52,16 @@ def random_batch(seed: int, num: int = 12, with_weights: bool = True) -> Batch:
         weights=torch.rand(num, generator=random) if with_weights else None,
         agent_steps=0,
         update=0,
+    )
+
+
+def in_double(batch: Batch) -> Batch:
+    """The same batch with room for exact comparison."""
+    assert batch.next_observations is not None
+    return replace(
+        batch,
+        observations=batch.observations.double(),
+        next_observations=batch.next_observations.double(),
+        columns={name: column.double() for name, column in batch.columns.items()},
+        weights=batch.weights.double() if batch.weights is not None else None,
     )

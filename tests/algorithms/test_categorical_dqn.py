@@ -9,7 +9,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 
-from algorithms.q_networks import random_batch, views
+from algorithms.q_networks import in_double, random_batch, views
 from algorithms.test_projection import by_definition
 from scanline.algorithms import CategoricalDqn, EpsilonGreedy
 from scanline.records import ActContext, Algorithm, Batch, QDistribution, Views
@@ -51,15 +51,16 @@ def test_the_loss_equals_its_definition(
 ) -> None:
     own = CategoricalDqn(v_min=-4.0, v_max=6.0, double=double, priority_form=form)  # type: ignore[arg-type]
     nets = views(seed, NUM_ATOMS)
-    batch = random_batch(seed, with_weights=with_weights)
+    nets = Views(nets.live.double(), nets.target.double())  # type: ignore[union-attr]
+    batch = in_double(random_batch(seed, with_weights=with_weights))
     result = own.loss(nets, batch)
     slow = [item_by_definition(own, nets, batch, item) for item in range(12)]
     weights = batch.weights.tolist() if batch.weights is not None else [1.0] * 12
     expected = sum(w * cross for w, (cross, _) in zip(weights, slow, strict=True)) / 12
-    assert result.losses["all"].item() == pytest.approx(expected, rel=1e-4)
+    assert result.losses["all"].item() == pytest.approx(expected, rel=1e-9)
     assert result.priorities is not None
     chosen = [kl if form == "kl" else cross for cross, kl in slow]
-    assert result.priorities.tolist() == pytest.approx(chosen, rel=1e-3, abs=1e-5)
+    assert result.priorities.tolist() == pytest.approx(chosen, rel=1e-7, abs=1e-12)
 
 
 def test_acting_takes_the_best_expected_return() -> None:
