@@ -20,9 +20,8 @@ import tempfile
 import time
 
 import ale_py
-import numpy as np
-
 import console_library
+import numpy as np
 
 ROMS = pathlib.Path(ale_py.__file__).parent / "roms"
 MULTIPLAYER = {
