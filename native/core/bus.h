@@ -14,14 +14,16 @@ template <class Cartridge, class Tia>
 struct Bus {
   MachineState& machine;
   CartridgeState& cartridge;
-  const u8* rom;
+  const RomImage& rom;
   Tia& tia;
   u32 cycles;
   u8 data = 0;             // last value on the data lines: the noise in unconnected TIA bits
   bool after_read = true;  // the previous access was a read: only then WSYNC halts
   bool stopped = false;    // the frame ended, or the processor jammed
 
-  SCANLINE_HD SCANLINE_INLINE CartridgeSlot slot() { return {rom, machine, cartridge, cycles}; }
+  SCANLINE_HD SCANLINE_INLINE CartridgeSlot slot() {
+    return {rom.bytes, machine, cartridge, cycles, rom.type};
+  }
 
   SCANLINE_HD SCANLINE_INLINE u8 read_chip(u16 address) {
     if (address & 0x1000) return Cartridge::read(slot(), address);

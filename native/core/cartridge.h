@@ -5,6 +5,10 @@
 //   write(slot, address, value)
 //   reset(machine, own)          power-up banks
 //   kNumRandomWords              how many bytes of `ram` a reset fills with random words
+// For pre-decoded programs, which see the 4 KB as windows of 1 KB (window_of):
+//   slice(machine, window)       which KB of the image a window shows
+//   kPlainBegin, kPlainEnd       offsets where a read gives that byte and does nothing else
+//   kRegionBytes                 parts of the image that stay contiguous in the slot
 // Knows nothing of the rest of the bus. The DPC is in cartridge_dpc.h.
 #pragma once
 
@@ -20,10 +24,18 @@ struct CartridgeSlot {
   MachineState& machine;
   CartridgeState& own;
   u32 cycles;
+  CartridgeType type;  // for AnyCartridge; the others know theirs
 };
 
+// Windows 0-3 for addresses with A13 clear, 4-7 with A13 set: only FE tells them apart.
+SCANLINE_HD SCANLINE_INLINE u32 window_of(u16 address) {
+  return ((address >> 10) & 3) | ((address >> 11) & 4);
+}
+
 struct Cartridge2K {
-  static constexpr u32 kNumRandomWords = 0;
+  static constexpr u32 kNumRandomWords = 0, kRegionBytes = 0x800;
+  static constexpr u32 kPlainBegin = 0, kPlainEnd = 0x1000;
+  SCANLINE_HD static u32 slice(const MachineState&, u32 window) { return window & 1; }
   SCANLINE_HD static SCANLINE_INLINE u8 read(CartridgeSlot slot, u16 address) {
     return slot.rom[address & 0x7FF];
   }
@@ -32,7 +44,9 @@ struct Cartridge2K {
 };
 
 struct Cartridge4K {
-  static constexpr u32 kNumRandomWords = 0;
+  static constexpr u32 kNumRandomWords = 0, kRegionBytes = 0x1000;
+  static constexpr u32 kPlainBegin = 0, kPlainEnd = 0x1000;
+  SCANLINE_HD static u32 slice(const MachineState&, u32 window) { return window & 3; }
   SCANLINE_HD static SCANLINE_INLINE u8 read(CartridgeSlot slot, u16 address) {
     return slot.rom[address & 0xFFF];
   }
@@ -45,8 +59,12 @@ struct Cartridge4K {
 // write port gives the ROM byte beneath.
 template <u32 num_banks, u32 first_hotspot, u8 power_up_bank, bool super_chip>
 struct CartridgeBanked {
-  static constexpr u32 kNumRandomWords = super_chip ? 128 : 0;
+  static constexpr u32 kNumRandomWords = super_chip ? 128 : 0, kRegionBytes = 0x1000;
+  static constexpr u32 kPlainBegin = super_chip ? 0x100 : 0, kPlainEnd = first_hotspot;
 
+  SCANLINE_HD static u32 slice(const MachineState& machine, u32 window) {
+    return machine.bank[0] * 4u + (window & 3);
+  }
   SCANLINE_HD static SCANLINE_INLINE void touch(CartridgeSlot slot, u32 offset) {
     if (offset - first_hotspot < num_banks) slot.machine.bank[0] = u8(offset - first_hotspot);
   }
@@ -74,8 +92,12 @@ using CartridgeF6SC = CartridgeBanked<4, 0xFF6, 0, true>;
 // E0: four slices of 1 KB; the first three are chosen among eight by touching 0xFE0-0xFF7, the
 // last is fixed.
 struct CartridgeE0 {
-  static constexpr u32 kNumRandomWords = 0;
+  static constexpr u32 kNumRandomWords = 0, kRegionBytes = 0x400;
+  static constexpr u32 kPlainBegin = 0, kPlainEnd = 0xFE0;
 
+  SCANLINE_HD static u32 slice(const MachineState& machine, u32 window) {
+    return machine.bank[window & 3];
+  }
   SCANLINE_HD static SCANLINE_INLINE void touch(CartridgeSlot slot, u32 offset) {
     if (offset - 0xFE0 < 24) slot.machine.bank[(offset >> 3) & 3] = offset & 7;
   }
@@ -94,7 +116,11 @@ struct CartridgeE0 {
 
 // FE: the bank is A13 of the address the program uses, which the 6507 has no pin for.
 struct CartridgeFE {
-  static constexpr u32 kNumRandomWords = 0;
+  static constexpr u32 kNumRandomWords = 0, kRegionBytes = 0x1000;
+  static constexpr u32 kPlainBegin = 0, kPlainEnd = 0x1000;
+  SCANLINE_HD static u32 slice(const MachineState&, u32 window) {
+    return (window & 3) + (window & 4 ? 0 : 4);
+  }
   SCANLINE_HD static SCANLINE_INLINE u8 read(CartridgeSlot slot, u16 address) {
     return slot.rom[(address & 0xFFF) + ((address & 0x2000) ? 0 : 0x1000)];
   }

@@ -10,8 +10,13 @@
 namespace scanline {
 
 struct CartridgeDPC {
-  static constexpr u32 kNumRandomWords = 0;
+  static constexpr u32 kNumRandomWords = 0, kRegionBytes = 0x1000;
+  static constexpr u32 kPlainBegin = 0x80, kPlainEnd = 0xFC0;
   static constexpr u32 kDisplay = 8192, kDisplaySize = 2048;
+
+  SCANLINE_HD static u32 slice(const MachineState& machine, u32 window) {
+    return machine.bank[0] * 4u + (window & 3);
+  }
 
   SCANLINE_HD static void clock_shift_register(CartridgeState& own) {
     const u32 r = own.shift_register;

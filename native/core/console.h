@@ -6,7 +6,7 @@
 // functions of controllers.h.
 #pragma once
 
-#include "cartridge_dpc.h"
+#include "cartridge_any.h"
 #include "controllers.h"
 #include "loop_plain.h"
 #include "sinks.h"
@@ -22,8 +22,8 @@ constexpr i32 kNtscHeight = 210, kPalHeight = 250, kMinScreenHeight = 200;
 
 // One frame attempt. The TIA is the caller's, so that its sink may differ from frame to frame.
 template <class Loop, class Cartridge, class Tia>
-SCANLINE_HD inline void run_frame(MachineState& machine, CartridgeState& cartridge, const u8* rom,
-                                  Tia& tia) {
+SCANLINE_HD inline void run_frame(MachineState& machine, CartridgeState& cartridge,
+                                  const RomImage& rom, Tia& tia) {
   if (!machine.partial) {
     rebase_riot(machine);
     cartridge.music_cycle = i32(u32(cartridge.music_cycle) - machine.cycles);
@@ -44,7 +44,7 @@ SCANLINE_HD inline void reset_cpu(MachineState& machine) {
 // RAM, the partial flag and the buffers' order survive. Order of the chips: RIOT, TIA, cartridge.
 template <class Cartridge>
 SCANLINE_HD inline void reset_machine(MachineState& machine, CartridgeState& cartridge,
-                                      const u8* rom) {
+                                      const RomImage& rom) {
   MersenneTwister random = system_random(machine.system_random_draws);
   machine.cycles = 0;
   reset_riot(machine, random.next());
@@ -53,7 +53,7 @@ SCANLINE_HD inline void reset_machine(MachineState& machine, CartridgeState& car
   machine.system_random_draws += 1 + Cartridge::kNumRandomWords;
   Cartridge::reset(machine, cartridge);
   reset_cpu(machine);
-  const CartridgeSlot slot{rom, machine, cartridge, machine.cycles};
+  const CartridgeSlot slot{rom.bytes, machine, cartridge, machine.cycles, rom.type};
   machine.pc = Cartridge::read(slot, 0xFFFC);
   machine.pc = u16(machine.pc | (Cartridge::read(slot, 0xFFFD) << 8));
 }
@@ -87,15 +87,15 @@ class BasicConsole {
   u8 ram(u8 address) const { return machine.ram[address & 0x7F]; }
 
   void system_reset() {
-    with_cartridge([this](auto cartridge) {
-      reset_machine<decltype(cartridge)>(machine, cartridge_, rom_.bytes);
+    visit_cartridge(rom_.type, [this](auto cartridge) {
+      reset_machine<decltype(cartridge)>(machine, cartridge_, rom_);
     });
     for (u8& pixel : pictures_) pixel = 0;
   }
 
   // Without `draw` the state is the same, the pictures are left as they were.
   void run_frame(bool draw) {
-    with_cartridge([this, draw](auto cartridge) {
+    visit_cartridge(rom_.type, [this, draw](auto cartridge) {
       using Cartridge = decltype(cartridge);
       if (draw) {
         run<Cartridge>(Pixels<>(pictures_));
@@ -134,36 +134,10 @@ class BasicConsole {
   }
 
  private:
-  template <class Action>
-  void with_cartridge(Action action) {
-    switch (rom_.type) {
-      case CartridgeType::k2K:
-        return action(Cartridge2K());
-      case CartridgeType::k4K:
-        return action(Cartridge4K());
-      case CartridgeType::kF8:
-        return action(CartridgeF8());
-      case CartridgeType::kF8SC:
-        return action(CartridgeF8SC());
-      case CartridgeType::kF6:
-        return action(CartridgeF6());
-      case CartridgeType::kF6SC:
-        return action(CartridgeF6SC());
-      case CartridgeType::kE0:
-        return action(CartridgeE0());
-      case CartridgeType::kFE:
-        return action(CartridgeFE());
-      case CartridgeType::kDPC:
-        return action(CartridgeDPC());
-      default:
-        return;  // refused by whoever loads ROMs
-    }
-  }
-
   template <class Cartridge, class Sink>
   void run(Sink sink) {
     Tia<Sink> tia(machine, properties_, sink);
-    scanline::run_frame<Loop, Cartridge>(machine, cartridge_, rom_.bytes, tia);
+    scanline::run_frame<Loop, Cartridge>(machine, cartridge_, rom_, tia);
   }
 
   // The RIOT draws one more word for a timer value that the first reset replaces.

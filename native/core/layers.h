@@ -16,15 +16,12 @@ struct Layers {
   Bits160 field;  // colour of the playfield
 };
 
-SCANLINE_HD SCANLINE_INLINE Bits160 mask_if(u32 enabled, u32 object, const Bits160* masks) {
-  return enabled & object_bit(object) ? masks[object] : Bits160::none();
-}
-
-SCANLINE_HD inline Layers layers_of(Priority priority, u32 enabled, const Bits160* masks) {
-  Bits160 zero = mask_if(enabled, kP0, masks) | mask_if(enabled, kM0, masks);
-  Bits160 one = mask_if(enabled, kP1, masks) | mask_if(enabled, kM1, masks);
-  Bits160 field = mask_if(enabled, kBall, masks);
-  const Bits160 playfield = mask_if(enabled, kPlayfield, masks);
+// `masks` of all objects in the order of Object; empty for those that are not enabled.
+SCANLINE_HD inline Layers layers_of(Priority priority, const Bits160* masks) {
+  Bits160 zero = masks[kP0] | masks[kM0];
+  Bits160 one = masks[kP1] | masks[kM1];
+  Bits160 field = masks[kBall];
+  const Bits160 playfield = masks[kPlayfield];
   if (priority.playfield_first) {
     field = field | playfield;
     zero = without(zero, field);
@@ -68,40 +65,71 @@ SCANLINE_INLINE __m256i bytes_of(u32 bits) {
   return _mm256_cmpeq_epi8(_mm256_and_si256(spread, select), select);
 }
 
-struct Chunks {
-  alignas(32) u32 bits[8];
-  explicit Chunks(Bits160 source) {
-    _mm256_store_si256(reinterpret_cast<__m256i*>(bits), source.bits);
+// Bit i: chunk i of 32 pixels has a pixel of the set.
+SCANLINE_INLINE u32 lit_chunks(Bits160 set) {
+  const __m256i empty = _mm256_cmpeq_epi32(set.bits, _mm256_setzero_si256());
+  return ~static_cast<u32>(_mm256_movemask_ps(_mm256_castsi256_ps(empty)));
+}
+
+// Layers, prepared for painting many spans with them.
+struct Brush {
+  Brush() = default;
+  explicit Brush(const Layers& layers)
+      : with_field(lit_chunks(layers.field)), with_players(lit_chunks(layers.zero | layers.one)) {
+    _mm256_store_si256(reinterpret_cast<__m256i*>(zero), layers.zero.bits);
+    _mm256_store_si256(reinterpret_cast<__m256i*>(one), layers.one.bits);
+    _mm256_store_si256(reinterpret_cast<__m256i*>(field), layers.field.bits);
   }
+
+  alignas(32) u32 zero[8];  // chunks of 32 pixels
+  alignas(32) u32 one[8];
+  alignas(32) u32 field[8];
+  u32 with_field;  // sets of chunks that are not empty
+  u32 with_players;
 };
 
-inline void paint_avx2(u8* row, i32 begin, i32 end, const Layers& layers, const u8* colours) {
-  const Chunks zero(layers.zero), one(layers.one), field(layers.field);
-  const Chunks inside(Bits160::span(begin, end));
-  const __m256i colour_zero = _mm256_set1_epi8(static_cast<char>(colours[kColourP0]));
-  const __m256i colour_one = _mm256_set1_epi8(static_cast<char>(colours[kColourP1]));
-  const __m256i colour_field = _mm256_set1_epi8(static_cast<char>(colours[kColourPlayfield]));
-  const __m256i background = _mm256_set1_epi8(static_cast<char>(colours[kColourBackground]));
+SCANLINE_INLINE __m256i blend(__m256i pixels, u8 colour, u32 bits) {
+  const __m256i bytes = _mm256_set1_epi8(static_cast<char>(colour));
+  return _mm256_blendv_epi8(pixels, bytes, bytes_of(bits));
+}
+
+SCANLINE_INLINE __m256i chunk_pixels(const Brush& brush, const u8* colours, i32 i) {
+  __m256i pixels = _mm256_set1_epi8(static_cast<char>(colours[kColourBackground]));
+  if ((brush.with_field >> i) & 1)
+    pixels = blend(pixels, colours[kColourPlayfield], brush.field[i]);
+  if ((brush.with_players >> i) & 1) {
+    pixels = blend(pixels, colours[kColourP1], brush.one[i]);
+    pixels = blend(pixels, colours[kColourP0], brush.zero[i]);
+  }
+  return pixels;
+}
+
+// The pixels of chunk i that lie in the span.
+SCANLINE_INLINE u32 chunk_part(i32 begin, i32 end, i32 i) {
+  const i32 first = begin - 32 * i, behind = end - 32 * i;
+  const u32 from = first > 0 ? ~0u << first : ~0u;
+  return behind < 32 ? from & ((1u << behind) - 1) : from;
+}
+
+inline void paint(u8* row, i32 begin, i32 end, const Brush& brush, const u8* colours) {
   for (i32 i = begin / 32; 32 * i < end; ++i) {
     __m256i* target = reinterpret_cast<__m256i*>(row + 32 * i);
-    __m256i pixels = _mm256_blendv_epi8(background, colour_field, bytes_of(field.bits[i]));
-    pixels = _mm256_blendv_epi8(pixels, colour_one, bytes_of(one.bits[i]));
-    pixels = _mm256_blendv_epi8(pixels, colour_zero, bytes_of(zero.bits[i]));
-    if (inside.bits[i] != ~0u)
-      pixels = _mm256_blendv_epi8(_mm256_loadu_si256(target), pixels, bytes_of(inside.bits[i]));
+    __m256i pixels = chunk_pixels(brush, colours, i);
+    if (begin > 32 * i || end < 32 * i + 32) {
+      const __m256i inside = bytes_of(chunk_part(begin, end, i));
+      pixels = _mm256_blendv_epi8(_mm256_loadu_si256(target), pixels, inside);
+    }
     _mm256_storeu_si256(target, pixels);
   }
 }
 
-SCANLINE_INLINE void paint(u8* row, i32 begin, i32 end, const Layers& layers, const u8* colours) {
-  paint_avx2(row, begin, end, layers, colours);
-}
-
 #else
 
-SCANLINE_HD SCANLINE_INLINE void paint(u8* row, i32 begin, i32 end, const Layers& layers,
+using Brush = Layers;
+
+SCANLINE_HD SCANLINE_INLINE void paint(u8* row, i32 begin, i32 end, const Brush& brush,
                                        const u8* colours) {
-  paint_portably(row, begin, end, layers, colours);
+  paint_portably(row, begin, end, brush, colours);
 }
 
 #endif

@@ -74,16 +74,32 @@ SCANLINE_HD SCANLINE_INLINE void execute_instruction(Registers& r, Bus& bus) {
 #undef SCANLINE_BRANCH
 #undef SCANLINE_CONTROL
 
+enum class RunUntil : u8 { kFrameEnds, kInCartridge };
+
+// Runs until the frame ends or the instructions are used up, or the program is in the cartridge
+// after at least one instruction; how many it ran. Out of line: both loops share one copy.
+template <class Bus>
+SCANLINE_HD SCANLINE_NOINLINE u32 run_instructions(Registers& registers, Bus& bus,
+                                                   u32 max_instructions, RunUntil until) {
+  Registers r = registers;
+  u32 num_run = 0;
+  while (num_run != max_instructions && !bus.stopped) {
+    execute_instruction(r, bus);
+    ++num_run;
+    if (until == RunUntil::kInCartridge && (r.pc & 0x1000)) break;
+  }
+  registers = r;
+  return num_run;
+}
+
 struct PlainLoop {
   template <class Cartridge, class Tia>
-  SCANLINE_HD static void run(MachineState& machine, CartridgeState& cartridge, const u8* rom,
+  SCANLINE_HD static void run(MachineState& machine, CartridgeState& cartridge, const RomImage& rom,
                               Tia& tia) {
+    if (machine.jammed) return;
     Registers r = load_registers(machine);
     Bus<Cartridge, Tia> bus{machine, cartridge, rom, tia, machine.cycles};
-    bus.stopped = machine.jammed;
-    for (u32 left = kMaxInstructionsPerFrame; left != 0 && !bus.stopped; --left) {
-      execute_instruction(r, bus);
-    }
+    run_instructions(r, bus, kMaxInstructionsPerFrame, RunUntil::kFrameEnds);
     machine.cycles = bus.cycles;
     store_registers(machine, r);
   }

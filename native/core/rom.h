@@ -1,6 +1,7 @@
 // rom.h -- one cartridge image, shared by every console that runs it.
 //
-// Immutable; does not own its bytes. The type says which policy of cartridge.h reads them.
+// Immutable; owns neither its bytes nor their decoded form. The type says which policy of
+// cartridge.h reads them.
 #pragma once
 
 #include "properties.h"
@@ -28,11 +29,14 @@ inline const char* cartridge_type_name(CartridgeType type) {
   return kNames[u32(type)];
 }
 
+struct DecodedOp;
+
 struct RomImage {
   const u8* bytes = nullptr;
   u32 size_bytes = 0;
   CartridgeType type = CartridgeType::kUnknown;
   Properties properties;
+  const DecodedOp* ops = nullptr;  // one per byte, made by decode_rom; null: decode nothing
 };
 
 }  // namespace scanline

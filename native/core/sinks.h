@@ -20,15 +20,13 @@ struct Span {
   i32 row;
   i32 begin;
   i32 end;
-  u32 enabled;           // set of enabled objects
-  const Bits160* masks;  // one of each object; those of enabled objects are valid
 };
 
 struct NoPixels {
   static constexpr bool kDraws = false;
   SCANLINE_HD void select(u32) {}
   SCANLINE_HD void put(i32, i32, u8) {}
-  SCANLINE_HD void draw(const MachineState&, const Span&) {}
+  SCANLINE_HD void draw(const MachineState&, Span, const Brush&) {}
   SCANLINE_HD void repeat_row(i32) {}
   SCANLINE_HD void grey(i32, i32) {}
 };
@@ -56,13 +54,13 @@ class Pixels {
 
   SCANLINE_HD void put(i32 row, i32 x, u8 index) { picture_[row * kWidth + x] = map_(index); }
 
-  SCANLINE_HD void draw(const MachineState& state, const Span& span) {
+  // `brush` holds the layers of the state's objects.
+  SCANLINE_HD void draw(const MachineState& state, Span span, const Brush& brush) {
     u8* row = picture_ + span.row * kWidth;
     if (state.vblank & 2) return fill(row, span.begin, span.end, map_(0));
     const u8 colours[4] = {map_(state.colu[0]), map_(state.colu[1]), map_(state.colu[2]),
                            map_(state.colu[3])};
-    const Priority priority = priority_of(state.ctrlpf, span.enabled);
-    paint(row, span.begin, span.end, layers_of(priority, span.enabled, span.masks), colours);
+    paint(row, span.begin, span.end, brush, colours);
     if (state.comb && span.begin < kCombPixels)
       fill(row, span.begin, span.end < kCombPixels ? span.end : kCombPixels, map_(0));
   }

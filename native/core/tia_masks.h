@@ -55,61 +55,59 @@ class MaskTia {
   }
 
   SCANLINE_HD bool write(u16 address, u8 value, u32& cycles, bool after_read) {
-    const u32 target = address & 0x3F;
+    switch (address & 0x3F) {
+#define SCANLINE_CASE(target) \
+  case target:                \
+    return write_to<target>(value, cycles, after_read);
+      SCANLINE_TIA_WRITES(SCANLINE_CASE)
+#undef SCANLINE_CASE
+      default:
+        return write_to<kNoRegister>(value, cycles, after_read);
+    }
+  }
+
+  // The same for a register that the caller knows at compile time. Out of line, each with as few
+  // saved registers as it needs.
+  template <u32 target>
+  SCANLINE_HD SCANLINE_NOINLINE bool write_to(u8 value, u32& cycles, bool after_read) {
     const i32 clock = clock_of(cycles);
     bool ended = clock >= limit_clock_;
-    switch (target) {
-        // clang-format off
-      case VSYNC:
-        advance_to(clock);
-        ended |= write_vsync(state_, value, clock);
-        break;
-      case WSYNC:
-        advance_to(clock);
-        if (after_read) cycles += cycles_to_line_end(state_, cycles);
-        break;
-      case VBLANK: advance_to(clock + 1); change_vblank(value, clock); break;
-      case NUSIZ0: case NUSIZ1: advance_to(clock + 8); change_nusiz(target - NUSIZ0, value); break;
-      case COLUP0: case COLUP1: case COLUPF: case COLUBK:
-        advance_to(clock);
-        change_colour(target - COLUP0, value);
-        break;
-      case CTRLPF: advance_to(clock); change_ctrlpf(value, clock); break;
-      case REFP0: case REFP1: advance_to(clock + 1); change_refp(target - REFP0, value); break;
-      case PF0: case PF1: case PF2:
-        advance_to(clock + write_delay(PF0, line_clock(state_, clock)));
-        change_playfield(target - PF0, value);
-        break;
-      case RESP0: case RESP1: advance_to(clock); strobe_player(target - RESP0, clock); break;
-      case RESM0: case RESM1: advance_to(clock + 8); strobe_missile(target - RESM0, clock); break;
-      case RESBL: advance_to(clock); strobe_ball(clock); break;
-      case GRP0: case GRP1: advance_to(clock + 1); change_grp(target - GRP0, value); break;
-      case ENAM0: case ENAM1: advance_to(clock); change_enam(target - ENAM0, value); break;
-      case ENABL: advance_to(clock); change_enabl(value); break;
-      case HMP0: case HMP1: case HMM0: case HMM1: case HMBL:
-        advance_to(clock);
-        change_motion(target - HMP0, value, clock);
-        break;
-      case VDELP0: case VDELP1: advance_to(clock); change_vdelp(target - VDELP0, value); break;
-      case VDELBL: advance_to(clock); change_vdelbl(value); break;
-      case RESMP0: case RESMP1: advance_to(clock); change_resmp(target - RESMP0, value); break;
-      case HMOVE: advance_to(clock); strobe_motion(clock); break;
-      case HMCLR: advance_to(clock); clear_motion(state_); break;
-      case CXCLR: advance_to(clock); flush(); state_.collision = 0; break;
-      default: advance_to(clock); break;
-        // clang-format on
-    }
+    advance_to(clock + delay_of<target>(cycles));
+    if constexpr (target == VSYNC) ended |= write_vsync(state_, value, clock);
+    if constexpr (target == WSYNC) cycles += after_read ? cycles_to_next_line(cycles) : 0;
+    if constexpr (target == VBLANK) change_vblank(value, clock);
+    if constexpr (target == NUSIZ0 || target == NUSIZ1) change_nusiz(target - NUSIZ0, value);
+    if constexpr (target >= COLUP0 && target <= COLUBK) change_colour(target - COLUP0, value);
+    if constexpr (target == CTRLPF) change_ctrlpf(value, clock);
+    if constexpr (target == REFP0 || target == REFP1) change_refp(target - REFP0, value);
+    if constexpr (target >= PF0 && target <= PF2) change_playfield(target - PF0, value);
+    if constexpr (target == RESP0 || target == RESP1) strobe_player(target - RESP0, clock);
+    if constexpr (target == RESM0 || target == RESM1) strobe_missile(target - RESM0, clock);
+    if constexpr (target == RESBL) strobe_ball(clock);
+    if constexpr (target == GRP0 || target == GRP1) change_grp(target - GRP0, value);
+    if constexpr (target == ENAM0 || target == ENAM1) change_enam(target - ENAM0, value);
+    if constexpr (target == ENABL) change_enabl(value);
+    if constexpr (target >= HMP0 && target <= HMBL) change_motion(target - HMP0, value, clock);
+    if constexpr (target == VDELP0 || target == VDELP1) change_vdelp(target - VDELP0, value);
+    if constexpr (target == VDELBL) change_vdelbl(value);
+    if constexpr (target == RESMP0 || target == RESMP1) change_resmp(target - RESMP0, value);
+    if constexpr (target == HMOVE) strobe_motion(cycles);
+    if constexpr (target == HMCLR) clear_motion(state_);
+    if constexpr (target == CXCLR) clear_latches();
     if (ended) state_.partial = 0;
     return ended;
   }
 
   SCANLINE_HD void finish() {
     flush();
+    settle_comb();
     finish_tia_frame(state_, properties_, sink_);
   }
 
  private:
   static constexpr u32 kAllObjects = (1u << kNumObjects) - 1;
+  static constexpr u32 kNoRegister = 0x3F;
+  static constexpr i32 kNoRow = -2;
 
   SCANLINE_HD void rebuild() {
     sink_.select(state_.buffer_parity);
@@ -117,13 +115,33 @@ class MaskTia {
     start_clock_ = window.start;
     stop_clock_ = window.stop;
     limit_clock_ = state_.frame_start_clock + kLineClocks * (line_limit(properties_) + 1);
-    drawn_ = state_.last_clock;
+    line_phase_ = static_cast<u32>(-state_.frame_start_clock) / 3;
+    drawn_ = comb_clock_ = state_.last_clock;
     // A line that is drawn exactly to its end stays the current one until the next clock.
     const i32 gone = drawn_ - state_.draw_origin_clock;
     row_ = gone > 0 ? (gone - 1) / kLineClocks : 0;
     line_start_ = state_.draw_origin_clock + row_ * kLineClocks;
     enabled_ = enabled_objects(state_);
+    renewed_ = 0;
     dirty_ = kAllObjects;
+    for (Bits160& mask : masks_) mask = Bits160::none();
+    plain_row_ = kNoRow;
+    brush_is_stale_ = true;
+    loss_ = colour_loss(state_, properties_);
+  }
+
+  // Playfield registers wait for their pixel clock: by the line's cycle modulo 4, and a line's 76
+  // cycles are a multiple of it.
+  template <u32 target>
+  SCANLINE_HD SCANLINE_INLINE i32 delay_of(u32 cycles) const {
+    if constexpr (target >= PF0 && target <= PF2)
+      return 2 + static_cast<i32>((cycles + line_phase_ + 2) & 3);
+    return write_delay(target, 0);
+  }
+
+  SCANLINE_HD SCANLINE_INLINE u32 cycles_to_next_line(u32 cycles) const {
+    const u32 cycle = (cycles + line_phase_) % 76;
+    return cycle == 0 ? 0 : 76 - cycle;
   }
 
   // ALE's clock of the last update.
@@ -133,22 +151,38 @@ class MaskTia {
   }
 
   SCANLINE_HD SCANLINE_INLINE void flush() {
-    if (drawn_ != state_.last_clock) evaluate();
+    if (drawn_ == state_.last_clock) return;
+    if (state_.last_clock - line_start_ <= kBlankClocks) {
+      drawn_ = state_.last_clock;
+    } else {
+      evaluate();
+    }
   }
 
   // --- writes: flush if something visible changes, then change it --------------------------------
 
+  // Something visible is different from here on.
+  SCANLINE_HD void touch() {
+    if (Sink::kDraws) plain_row_ = kNoRow;
+  }
+
   SCANLINE_HD void set_enabled(u32 object, bool enabled) {
     enabled_ = (enabled_ & ~object_bit(object)) | (enabled ? object_bit(object) : 0);
+    touch();
+  }
+
+  SCANLINE_HD void reshape(u32 objects) {
+    dirty_ |= objects;
+    if (objects & enabled_) touch();
   }
 
   SCANLINE_HD void player_changed(u32 i) {
-    dirty_ |= object_bit(kP0 + i);
-    set_enabled(kP0 + i, player_pattern(state_, i) != 0);
+    reshape(object_bit(kP0 + i));
+    set_enabled(kP0 + i, player_byte(state_, i) != 0);
   }
 
   SCANLINE_HD void missile_changed(u32 i) {
-    dirty_ |= object_bit(kM0 + i);
+    reshape(object_bit(kM0 + i));
     set_enabled(kM0 + i, missile_enabled(state_, i));
   }
 
@@ -158,21 +192,29 @@ class MaskTia {
   }
 
   SCANLINE_HD void change_vblank(u8 value, i32 clock) {
-    if ((state_.vblank ^ value) & 2) flush();
+    if ((state_.vblank ^ value) & 2) {
+      flush();
+      touch();
+    }
     write_vblank(state_, value, clock);
   }
 
   SCANLINE_HD void change_nusiz(u32 i, u8 value) {
     const u32 both = object_bit(kP0 + i) | object_bit(kM0 + i);
     const bool changes = ((state_.nusiz[i] ^ value) & 0x37) != 0 || state_.suppress[i];
-    if (((enabled_ & both) && changes) || missile_lags(i)) flush();
-    if (changes || missile_lags(i)) dirty_ |= both;
+    if (changes || missile_lags(i)) {
+      if ((enabled_ & both) || missile_lags(i)) flush();
+      reshape(both);
+    }
     write_nusiz(state_, i, value);
   }
 
   SCANLINE_HD void change_colour(u32 which, u8 value) {
-    const u8 colour = static_cast<u8>((value & 0xFE) | colour_loss(state_, properties_));
-    if (Sink::kDraws && state_.colu[which] != colour) flush();
+    const u8 colour = static_cast<u8>((value & 0xFE) | loss_);
+    if (Sink::kDraws && state_.colu[which] != colour) {
+      flush();
+      touch();
+    }
     state_.colu[which] = colour;
   }
 
@@ -180,11 +222,15 @@ class MaskTia {
   SCANLINE_HD void change_ctrlpf(u8 value, i32 clock) {
     constexpr u32 kVisible = Sink::kDraws ? 0x37 : 0x31;
     const bool waits = state_.reflect_now != (state_.ctrlpf & 1);
-    if (((state_.ctrlpf ^ value) & kVisible) || waits) {
-      flush();
-      dirty_ |= object_bit(kPlayfield) | object_bit(kBall);
+    if (((state_.ctrlpf ^ value) & kVisible) == 0 && !waits) {
+      state_.ctrlpf = value;
+      return;
     }
+    flush();
     write_ctrlpf(state_, value, clock);
+    dirty_ |= object_bit(kPlayfield) | object_bit(kBall);
+    brush_is_stale_ = true;
+    touch();
   }
 
   SCANLINE_HD void change_refp(u32 i, u8 value) {
@@ -192,7 +238,7 @@ class MaskTia {
     if (state_.refp[i] == reflected) return;
     if (enabled_ & object_bit(kP0 + i)) flush();
     state_.refp[i] = reflected;
-    dirty_ |= object_bit(kP0 + i);
+    reshape(object_bit(kP0 + i));
   }
 
   SCANLINE_HD void change_playfield(u32 part, u8 value) {
@@ -200,7 +246,7 @@ class MaskTia {
     if (state_.pf[part] == value) return;
     flush();
     state_.pf[part] = value;
-    dirty_ |= object_bit(kPlayfield);
+    reshape(object_bit(kPlayfield));
     set_enabled(kPlayfield, (state_.pf[0] | state_.pf[1] | state_.pf[2]) != 0);
   }
 
@@ -210,19 +256,19 @@ class MaskTia {
     if (meets == ResetMeets::kCopy) advance_to(clock + kResetOverCopyClocks);
     flush();
     reset_player(state_, i, position, meets);
-    dirty_ |= object_bit(kP0 + i);
+    reshape(object_bit(kP0 + i));
   }
 
   SCANLINE_HD void strobe_missile(u32 i, i32 clock) {
     if ((enabled_ & object_bit(kM0 + i)) || missile_lags(i)) flush();
     reset_missile(state_, i, clock);
-    dirty_ |= object_bit(kM0 + i);
+    reshape(object_bit(kM0 + i));
   }
 
   SCANLINE_HD void strobe_ball(i32 clock) {
     if (enabled_ & object_bit(kBall)) flush();
     reset_ball(state_, clock);
-    dirty_ |= object_bit(kBall);
+    reshape(object_bit(kBall));
   }
 
   SCANLINE_HD void change_grp(u32 i, u8 value) {
@@ -280,10 +326,41 @@ class MaskTia {
     missile_changed(i);
   }
 
-  SCANLINE_HD void strobe_motion(i32 clock) {
+  SCANLINE_HD void strobe_motion(u32 cycles) {
+    const i32 cycle = static_cast<i32>((cycles + line_phase_) % 76);
+    if (properties_.hmove_blanks && hmove_draws_comb(cycle)) {
+      if (Sink::kDraws) flush();
+      state_.comb = 1;
+      comb_clock_ = state_.last_clock;
+    }
+    const u32 hidden = static_cast<u32>(state_.suppress[0]) | state_.suppress[1];
+    if (hidden || missile_lags(0)) {
+      flush();
+      reshape(object_bit(kP0) | object_bit(kP1) | object_bit(kM0));
+    }
+    if (!motion_is_clear() || !hmove_keeps_zero(hmove_bounds(cycle))) move(cycle);
+    end_hmove(state_, clock_of(cycles));
+  }
+
+  SCANLINE_HD bool motion_is_clear() const {
+    return (state_.hm[0] | state_.hm[1] | state_.hm[2] | state_.hm[3] | state_.hm[4]) == 0;
+  }
+
+  // Objects that are not enabled may move without a flush.
+  SCANLINE_HD SCANLINE_NOINLINE void move(i32 cycle) {
+    const HmoveBounds bounds = hmove_bounds(cycle);
+    for (u32 object = kP0; object <= kBall; ++object) {
+      if ((enabled_ & object_bit(object)) && hmove_motion(bounds, state_.hm[object]) != 0) {
+        flush();
+        break;
+      }
+    }
+    reshape(move_objects(state_, cycle));
+  }
+
+  SCANLINE_HD void clear_latches() {
     flush();
-    strobe_hmove(state_, properties_, clock);
-    dirty_ |= kAllObjects & ~object_bit(kPlayfield);
+    state_.collision = 0;
   }
 
   // --- evaluation --------------------------------------------------------------------------------
@@ -291,7 +368,7 @@ class MaskTia {
   // Everything in [drawn_, last_clock), with the registers as they are.
   SCANLINE_HD SCANLINE_NOINLINE void evaluate() {
     const i32 last = state_.last_clock;
-    i32 constant_rows = 0;  // whole rows in a row that this call found equal
+    if (!Sink::kDraws && needed_latches() == 0 && !state_.cosmic_ark) return pass_lines(last);
     while (drawn_ != last) {
       const i32 line_end = line_start_ + kLineClocks;
       if (drawn_ == line_end) {
@@ -299,54 +376,81 @@ class MaskTia {
         continue;
       }
       const i32 stop = last < line_end ? last : line_end;
-      const bool whole = drawn_ == line_start_ && stop == line_end && !state_.comb;
-      evaluate_line(drawn_ - line_start_, stop - line_start_, whole && constant_rows > 0);
-      constant_rows = whole && !state_.cosmic_ark && row_ > 0 ? constant_rows + 1 : 0;
+      // After a whole line without anything pending, the lines below it add no collision.
+      const bool whole = drawn_ == line_start_ && stop == line_end && row_ > 0;
+      evaluate_line(drawn_ - line_start_, stop - line_start_);
       drawn_ = stop;
-      if (!Sink::kDraws && constant_rows >= 1) return skip_lines(last);
+      if (!Sink::kDraws && whole && !state_.cosmic_ark) return pass_lines(last);
     }
   }
 
-  // A whole line without effects pending was evaluated: the lines below it add nothing.
-  SCANLINE_HD void skip_lines(i32 last) {
+  // Nothing of the lines to come matters but their ends, and these only once.
+  SCANLINE_HD void pass_lines(i32 last) {
+    drawn_ = last;
+    if (last - line_start_ <= kLineClocks) return;
+    next_line();
     const i32 lines = (last - line_start_ - 1) / kLineClocks;
     row_ += lines;
     line_start_ += lines * kLineClocks;
-    drawn_ = last;
   }
 
   SCANLINE_HD void next_line() {
-    if (state_.suppress[0]) dirty_ |= object_bit(kP0);
-    if (state_.suppress[1]) dirty_ |= object_bit(kP1);
-    if (state_.reflect_now != (state_.ctrlpf & 1)) dirty_ |= object_bit(kPlayfield);
-    if (state_.cosmic_ark) dirty_ |= object_bit(kM0);
+    u32 changed = 0;
+    if (state_.suppress[0]) changed |= object_bit(kP0);
+    if (state_.suppress[1]) changed |= object_bit(kP1);
+    if (state_.reflect_now != (state_.ctrlpf & 1)) changed |= object_bit(kPlayfield);
+    if (state_.cosmic_ark) changed |= object_bit(kM0);
+    reshape(changed);
     end_line(state_);
     line_start_ += kLineClocks;
     ++row_;
   }
 
-  // Clocks begin <= c < end of the current line; `repeats` if its pixels equal the row above.
-  SCANLINE_HD void evaluate_line(i32 begin, i32 end, bool repeats) {
+  // Clocks begin <= c < end of the current line.
+  SCANLINE_HD void evaluate_line(i32 begin, i32 end) {
     if (end <= kBlankClocks) return;
     const i32 first = begin > kBlankClocks ? begin - kBlankClocks : 0;
-    if (Sink::kDraws && repeats) return sink_.repeat_row(row_);
-    const bool blank = (state_.vblank & 2) != 0;
-    const u32 needed = blank ? 0 : needed_latches();
-    if (Sink::kDraws && !blank) renew_masks(enabled_);
-    if (needed != 0) collide(needed, first, end - kBlankClocks);
-    if (Sink::kDraws) sink_.draw(state_, {row_, first, end - kBlankClocks, enabled_, masks_});
-    if (end >= kBlankClocks + kCombPixels && first < kCombPixels) state_.comb = 0;
+    if (needed_latches() != 0) collide(first, end - kBlankClocks);
+    if (Sink::kDraws) draw(first, end - kBlankClocks);
   }
 
+  SCANLINE_HD void draw(i32 first, i32 end) {
+    const bool whole = first == 0 && end == kWidth;
+    if (whole && plain_row_ == row_ - 1 && plain_comb_ == state_.comb) {
+      sink_.repeat_row(row_);
+      plain_row_ = row_;
+    } else {
+      renew_brush();
+      sink_.draw(state_, {row_, first, end}, brush_);
+      if (whole) plain_row_ = row_;
+      if (whole) plain_comb_ = state_.comb;
+    }
+    if (end >= kCombPixels && first < kCombPixels) state_.comb = 0;
+  }
+
+  // Without pixels nobody looks at the comb in between: it is gone if a line's first eight pixels
+  // have been passed since HMOVE set it.
+  SCANLINE_HD void settle_comb() {
+    if (Sink::kDraws || !state_.comb) return;
+    constexpr i32 kCombEnd = kBlankClocks + kCombPixels;
+    const i32 since = comb_clock_ - state_.draw_origin_clock;
+    const i32 line = since < kCombEnd ? 0 : (since - kCombEnd) / kLineClocks + 1;
+    const i32 passed = state_.draw_origin_clock + line * kLineClocks + kCombEnd;
+    if (state_.last_clock >= passed) state_.comb = 0;
+  }
+
+  // Latches that may still be set by the enabled objects.
   SCANLINE_HD u32 needed_latches() const {
     static constexpr LatchTable kTable = make_latch_table();
+    if (state_.vblank & 2) return 0;
     return kTable.latches[enabled_] & ~static_cast<u32>(state_.collision);
   }
 
-  SCANLINE_HD void collide(u32 needed, i32 first, i32 end) {
+  SCANLINE_HD void collide(i32 first, i32 end) {
+    renew_masks();
     const Bits160 span = Bits160::span(first, end);
-    if (!Sink::kDraws) renew_masks(enabled_);
-    for (; needed != 0; needed &= needed - 1) {
+    if (!meet(overlaps(), span)) return;
+    for (u32 needed = needed_latches(); needed != 0; needed &= needed - 1) {
       const u32 latch = lowest_bit(needed);
       const LatchPair pair = latch_pair(latch);
       if (meet(masks_[pair.first] & span, masks_[pair.second]))
@@ -354,10 +458,42 @@ class MaskTia {
     }
   }
 
-  SCANLINE_HD void renew_masks(u32 objects) {
-    for (u32 stale = dirty_ & objects; stale != 0; stale &= stale - 1)
-      masks_[lowest_bit(stale)] = mask_of(lowest_bit(stale));
-    dirty_ &= ~objects;
+  // Pixels on which any two objects are lit.
+  SCANLINE_HD Bits160 overlaps() const {
+    Bits160 lit = masks_[0];
+    Bits160 twice = Bits160::none();
+    for (u32 object = 1; object < kNumObjects; ++object) {
+      twice = twice | (lit & masks_[object]);
+      lit = lit | masks_[object];
+    }
+    return twice;
+  }
+
+  SCANLINE_HD void renew_brush() {
+    renew_masks();
+    if (!brush_is_stale_) return;
+    brush_ = Brush(layers_of(priority_of(state_.ctrlpf, enabled_), masks_));
+    brush_is_stale_ = false;
+  }
+
+  SCANLINE_HD void renew_masks() {
+    u32 stale = (dirty_ & enabled_) | (enabled_ ^ renewed_);
+    if (stale == 0) return;
+    brush_is_stale_ = true;
+    for (; stale != 0; stale &= stale - 1) {
+      const u32 object = lowest_bit(stale);
+      const bool enabled = (enabled_ & object_bit(object)) != 0;
+      if (enabled && (dirty_ & object_bit(object))) shapes_[object] = mask_of(object);
+      masks_[object] = enabled ? shapes_[object] : Bits160::none();
+    }
+    dirty_ &= ~enabled_;
+    renewed_ = enabled_;
+  }
+
+  SCANLINE_HD Bits160 player_shape(u32 i) const {
+    const u8 byte = player_byte(state_, i);
+    return player_mask(state_.refp[i] ? byte : reverse_bits(byte), state_.nusiz[i],
+                       state_.pos[kP0 + i], state_.suppress[i]);
   }
 
   SCANLINE_HD Bits160 mask_of(u32 object) const {
@@ -365,8 +501,7 @@ class MaskTia {
     switch (object) {
       case kP0:
       case kP1:
-        return player_mask(player_pattern(state_, object), state_.nusiz[object], position,
-                           state_.suppress[object]);
+        return player_shape(object);
       case kM0:
         return missile_mask(state_.nusiz[0], missile0_width(state_), position);
       case kM1:
@@ -374,7 +509,7 @@ class MaskTia {
       case kBall:
         return ball_mask(narrow_width(state_.ctrlpf), position);
       default:
-        return playfield_mask(playfield_bits(state_), state_.reflect_now);
+        return playfield_mask(state_.pf[0], state_.pf[1], state_.pf[2], state_.reflect_now);
     }
   }
 
@@ -387,9 +522,18 @@ class MaskTia {
   i32 drawn_;        // evaluated up to here; at most state_.last_clock
   i32 line_start_;   // of the line that contains drawn_, or ends with it
   i32 row_;
-  u32 enabled_;  // set of enabled objects
-  u32 dirty_;    // set of objects whose mask is out of date
-  Bits160 masks_[kNumObjects];
+  u32 line_phase_;  // cycles of a line already gone at cycle 0
+  i32 comb_clock_;  // last_clock when the comb was set
+  u32 enabled_;     // set of enabled objects
+  u32 dirty_;       // set of objects whose shape is out of date
+  u32 renewed_;     // enabled_ when the masks were renewed
+  i32 plain_row_;   // last row drawn as one span if nothing visible has changed since, or kNoRow
+  u8 plain_comb_;   // whether that row has a comb
+  u8 loss_;         // bit 0 of colours written now
+  Bits160 shapes_[kNumObjects];  // where objects would be lit
+  Bits160 masks_[kNumObjects];   // the same, empty for those not enabled
+  Brush brush_;
+  bool brush_is_stale_;
 };
 
 }  // namespace scanline

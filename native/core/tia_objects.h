@@ -56,11 +56,8 @@ SCANLINE_HD SCANLINE_INLINE constexpr i32 narrow_width(u32 size_register) {
 }
 
 SCANLINE_HD SCANLINE_INLINE constexpr u8 reverse_bits(u8 value) {
-  u32 v = value;
-  v = ((v >> 4) & 0x0F) | ((v & 0x0F) << 4);
-  v = ((v >> 2) & 0x33) | ((v & 0x33) << 2);
-  v = ((v >> 1) & 0x55) | ((v & 0x55) << 1);
-  return static_cast<u8>(v);
+  // Five copies of the byte, of which a mask keeps each bit once, in its new order modulo 8.
+  return static_cast<u8>((((value * 0x80200802ull) & 0x0884422110ull) * 0x0101010101ull) >> 32);
 }
 
 // --- playfield -----------------------------------------------------------------------------------
@@ -72,10 +69,10 @@ SCANLINE_HD SCANLINE_INLINE constexpr u32 playfield_bits(u8 pf0, u8 pf1, u8 pf2)
          (static_cast<u32>(pf2) << 12);
 }
 
-SCANLINE_HD SCANLINE_INLINE constexpr u32 reverse_20_bits(u32 bits) {
-  return (static_cast<u32>(reverse_bits(static_cast<u8>(bits))) << 12) |
-         (static_cast<u32>(reverse_bits(static_cast<u8>(bits >> 8))) << 4) |
-         (static_cast<u32>(reverse_bits(static_cast<u8>(bits >> 16))) >> 4);
+// The same pixels from right to left: a reflected right half.
+SCANLINE_HD SCANLINE_INLINE constexpr u32 mirrored_playfield_bits(u8 pf0, u8 pf1, u8 pf2) {
+  return static_cast<u32>(reverse_bits(pf2)) | (static_cast<u32>(pf1) << 8) |
+         ((reverse_bits(pf0) & 0x0Fu) << 16);
 }
 
 SCANLINE_HD SCANLINE_INLINE constexpr bool playfield_at(u32 bits, bool reflected, i32 x) {
@@ -111,15 +108,30 @@ SCANLINE_HD SCANLINE_INLINE constexpr bool ball_at(i32 width, i32 pos, i32 x) {
 
 // --- motion --------------------------------------------------------------------------------------
 
-// Pixels to the right that HMOVE, written in CPU cycle `line_cycle` of a line, moves an object
-// whose motion register holds `nibble`.
-SCANLINE_HD SCANLINE_INLINE constexpr i32 hmove_motion(i32 line_cycle, u32 nibble) {
-  const i32 motion = nibble < 8 ? -static_cast<i32>(nibble) : 16 - static_cast<i32>(nibble);
+// What HMOVE does in one CPU cycle of a line: dx = min(max(motion, floor) - late, ceiling).
+struct HmoveBounds {
+  i32 floor;
+  i32 late;
+  i32 ceiling;
+};
+
+SCANLINE_HD SCANLINE_INLINE constexpr HmoveBounds hmove_bounds(i32 line_cycle) {
   const i32 quarter = (3 * line_cycle + 1) / 4;
-  if (line_cycle == 75) return motion;
-  if (line_cycle <= 20) return motion > quarter - 9 ? motion : quarter - 9;
-  const i32 late = motion - (quarter - 47);
-  return late < 0 ? late : 0;
+  if (line_cycle == 75) return {-8, 0, 8};
+  if (line_cycle <= 20) return {quarter - 9, 0, 8};
+  return {-8, quarter - 47, 0};
+}
+
+// Pixels to the right that HMOVE moves an object whose motion register holds `nibble`.
+SCANLINE_HD SCANLINE_INLINE constexpr i32 hmove_motion(HmoveBounds bounds, u32 nibble) {
+  const i32 motion = 8 - static_cast<i32>(nibble ^ 8);  // two's complement, to the left
+  const i32 dx = (motion > bounds.floor ? motion : bounds.floor) - bounds.late;
+  return dx < bounds.ceiling ? dx : bounds.ceiling;
+}
+
+// Objects with a motion register of 0 stay where they are.
+SCANLINE_HD SCANLINE_INLINE constexpr bool hmove_keeps_zero(HmoveBounds bounds) {
+  return bounds.floor <= 0 && bounds.late <= 0;
 }
 
 SCANLINE_HD SCANLINE_INLINE constexpr bool hmove_draws_comb(i32 line_cycle) {

@@ -52,12 +52,24 @@ enum TiaWrite : u8 {
   CXCLR = 0x2C,
 };
 
+// X(register) for each of them.
+#define SCANLINE_TIA_WRITES(X)                                                                \
+  X(VSYNC)                                                                                    \
+  X(VBLANK)                                                                                   \
+  X(WSYNC)                                                                                    \
+  X(NUSIZ0)                                                                                   \
+  X(NUSIZ1)                                                                                   \
+  X(COLUP0) X(COLUP1) X(COLUPF) X(COLUBK) X(CTRLPF) X(REFP0) X(REFP1) X(PF0) X(PF1) X(PF2)    \
+      X(RESP0) X(RESP1) X(RESM0) X(RESM1) X(RESBL) X(GRP0) X(GRP1) X(ENAM0) X(ENAM1) X(ENABL) \
+          X(HMP0) X(HMP1) X(HMM0) X(HMM1) X(HMBL) X(VDELP0) X(VDELP1) X(VDELBL) X(RESMP0)     \
+              X(RESMP1) X(HMOVE) X(HMCLR) X(CXCLR)
+
 enum M0Variant : u8 { kMissileNormal = 0, kMissileWide = 1, kMissileHidden = 2 };
 
 constexpr i32 kResetOverCopyClocks = 11;  // a player reset over its copy is drawn this much further
 
 // Clocks after which a write is seen. Playfield registers wait for their pixel clock.
-SCANLINE_HD SCANLINE_INLINE i32 write_delay(u32 address, i32 clock_of_line) {
+SCANLINE_HD SCANLINE_INLINE constexpr i32 write_delay(u32 address, i32 clock_of_line) {
   switch (address) {
     case VBLANK:
     case REFP0:
@@ -81,8 +93,13 @@ SCANLINE_HD SCANLINE_INLINE i32 write_delay(u32 address, i32 clock_of_line) {
 
 // --- values that follow from the registers -------------------------------------------------------
 
+// The byte that a player shows, before reflection.
+SCANLINE_HD SCANLINE_INLINE u8 player_byte(const MachineState& state, u32 i) {
+  return state.vdelp[i] ? state.dgrp[i] : state.grp[i];
+}
+
 SCANLINE_HD SCANLINE_INLINE u8 player_pattern(const MachineState& state, u32 i) {
-  const u8 pattern = state.vdelp[i] ? state.dgrp[i] : state.grp[i];
+  const u8 pattern = player_byte(state, i);
   return state.refp[i] ? reverse_bits(pattern) : pattern;
 }
 
@@ -212,17 +229,32 @@ SCANLINE_HD inline void write_resmp(MachineState& state, u32 i, u8 value) {
   state.resmp[i] = locked;
 }
 
-SCANLINE_HD inline void strobe_hmove(MachineState& state, const Properties& properties, i32 clock) {
-  const i32 cycle = line_clock(state, clock) / 3;
-  if (properties.hmove_blanks && hmove_draws_comb(cycle)) state.comb = 1;
+// Moves the five objects; gives the set of those that moved.
+SCANLINE_HD inline u32 move_objects(MachineState& state, i32 line_cycle) {
+  const HmoveBounds bounds = hmove_bounds(line_cycle);
+  u32 moved = 0;
   for (u32 object = kP0; object <= kBall; ++object) {
-    state.pos[object] =
-        static_cast<u8>(wrap(state.pos[object] + hmove_motion(cycle, state.hm[object])));
+    const i32 dx = hmove_motion(bounds, state.hm[object]);
+    if (dx == 0) continue;
+    moved |= object_bit(object);
+    state.pos[object] = static_cast<u8>(wrap(state.pos[object] + dx));
   }
+  return moved;
+}
+
+// What else HMOVE ends: copies hidden by a reset and the running missile.
+SCANLINE_HD SCANLINE_INLINE void end_hmove(MachineState& state, i32 clock) {
   state.suppress[0] = state.suppress[1] = 0;
   state.m0_variant = kMissileNormal;
   state.cosmic_ark = 0;
   state.last_hmove_clock = clock;
+}
+
+SCANLINE_HD inline void strobe_hmove(MachineState& state, const Properties& properties, i32 clock) {
+  const i32 cycle = line_clock(state, clock) / 3;
+  if (properties.hmove_blanks && hmove_draws_comb(cycle)) state.comb = 1;
+  move_objects(state, cycle);
+  end_hmove(state, clock);
 }
 
 SCANLINE_HD inline void clear_motion(MachineState& state) {

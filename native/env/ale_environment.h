@@ -104,6 +104,7 @@ class AleEnvironment {
   i32 frame_number() const { return state_.frame_number; }
   i32 episode_frame_number() const { return state_.episode_frame_number; }
   const games::GameRow& row() const { return row_; }
+  ConsoleType& console() { return console_; }
   const Properties& properties() const { return console_.properties(); }
   const u8* ram() const { return console_.machine.ram; }
   i32 screen_height() const { return console_.screen_height(); }

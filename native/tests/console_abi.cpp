@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "../core/console.h"
+#include "../core/console_fast.h"
 #include "../core/rom_identify.h"
 #include "../games/modes.h"
 #include "../games/step.h"
@@ -22,9 +23,18 @@ namespace {
 
 using TestedConsole = SCANLINE_TEST_CONSOLE;
 
+RomImage decoded_rom(const std::vector<u8>& bytes, std::vector<DecodedOp>& ops) {
+  RomImage rom = identify_rom(bytes.data(), u32(bytes.size()));
+  ops.resize(num_decoded_ops(rom));
+  decode_rom(rom, ops.data());
+  rom.ops = ops.data();
+  return rom;
+}
+
 // ALE's environment without sticky actions.
 struct TestEnvironment {
   std::vector<u8> bytes;
+  std::vector<DecodedOp> ops;
   RomImage rom;
   TestedConsole console;
   PaddlePositions paddles;
@@ -36,7 +46,7 @@ struct TestEnvironment {
 
   TestEnvironment(const u8* data, u32 size, u32 game_index)
       : bytes(data, data + size),
-        rom(identify_rom(bytes.data(), size)),
+        rom(decoded_rom(bytes, ops)),
         console(rom),
         row(&games::row_of(games::GameId(game_index))) {}
 

@@ -7,7 +7,10 @@
 #include <vector>
 
 #include "../core/console.h"
+#include "../core/decode.h"
+#include "../core/loop_decoded.h"
 #include "../core/rom_identify.h"
+#include "../core/tia_masks.h"
 #include "../env/ale_environment.h"
 #include "../env/seen_console.h"
 #include "../games/table.h"
@@ -20,17 +23,35 @@ using namespace scanline;
 
 namespace {
 
+using MaskConsole = BasicConsole<PlainLoop, MaskTia>;
+using FastConsole = BasicConsole<SkippingLoop, MaskTia>;
+
+// The image of a ROM with its decoded program, which only the fast console reads.
+struct Rom {
+  std::vector<u8> bytes;
+  RomImage image;
+  std::vector<DecodedOp> ops;
+
+  Rom(const u8* data, u32 size)
+      : bytes(data, data + size),
+        image(identify_rom(bytes.data(), size)),
+        ops(num_decoded_ops(image)) {
+    decode_rom(image, ops.data());
+    image.ops = ops.data();
+  }
+};
+
 struct Handle {
   using Environment = AleEnvironment<SeenConsole<SCANLINE_TEST_CONSOLE>>;
 
-  std::vector<u8> bytes;
+  Rom rom;
   Environment env;
   std::optional<Environment::Snapshot> snapshot;
 
   Handle(const u8* data, u32 size, u32 game, u32 seed, const AleSettings& settings)
-      : bytes(data, data + size),
-        env(identify_rom(bytes.data(), size), games::row_of(static_cast<games::GameId>(game)),
-            settings, MersenneTwister(seed)) {}
+      : rom(data, size),
+        env(rom.image, games::row_of(static_cast<games::GameId>(game)), settings,
+            MersenneTwister(seed)) {}
 };
 
 Handle& of(void* handle) { return *static_cast<Handle*>(handle); }

@@ -23,9 +23,11 @@ struct Slot {
   u32 cycles = 0;
 
   explicit Slot(u32 size) : image(numbered_image(size)) { Cartridge::reset(machine, own); }
-  u8 read(u16 address) { return Cartridge::read({image.data(), machine, own, cycles}, address); }
+  u8 read(u16 address) {
+    return Cartridge::read({image.data(), machine, own, cycles, {}}, address);
+  }
   void write(u16 address, u8 value) {
-    Cartridge::write({image.data(), machine, own, cycles}, address, value);
+    Cartridge::write({image.data(), machine, own, cycles, {}}, address, value);
   }
 };
 

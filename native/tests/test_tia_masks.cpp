@@ -25,16 +25,18 @@ void masks_equal_single_pixels() {
   check::Random random(5);
   for (int trial = 0; trial < 30000; ++trial) {
     const u8 pattern = u8(random.below(256));
-    const u32 nusiz = u32(random.below(64)), bits = u32(random.below(1 << 20));
+    const u32 nusiz = u32(random.below(64));
+    const u8 pf[3] = {u8(random.below(256)), u8(random.below(256)), u8(random.below(256))};
+    const u32 bits = playfield_bits(pf[0], pf[1], pf[2]);
     const i32 pos = random.below(160), width = random.below(4) ? narrow_width(nusiz) : 0;
     const bool flag = random.one_in(2);
-    CHECK(mask_equals(player_mask(pattern, nusiz, pos, flag),
+    CHECK(mask_equals(player_mask(reverse_bits(pattern), nusiz, pos, flag),
                       [&](i32 x) { return player_at(pattern, nusiz, pos, flag, x); }));
     CHECK(mask_equals(missile_mask(nusiz, width, pos),
                       [&](i32 x) { return missile_at(nusiz, width, pos, x); }));
     CHECK(mask_equals(ball_mask(narrow_width(nusiz), pos),
                       [&](i32 x) { return ball_at(narrow_width(nusiz), pos, x); }));
-    CHECK(mask_equals(playfield_mask(bits, flag),
+    CHECK(mask_equals(playfield_mask(pf[0], pf[1], pf[2], flag),
                       [&](i32 x) { return playfield_at(bits, flag, x); }));
   }
 }
@@ -58,8 +60,10 @@ void painting_equals_the_priority_of_each_pixel() {
       if (x >= begin && x < end)
         expected[x] = colours[colour_at(priority, objects & enabled, x < 80)];
     }
-    const Layers layers = layers_of(priority, enabled, masks);
-    paint(painted, begin, end, layers, colours);
+    for (u32 object = 0; object < kNumObjects; ++object)
+      if ((enabled & object_bit(object)) == 0) masks[object] = Bits160::none();
+    const Layers layers = layers_of(priority, masks);
+    paint(painted, begin, end, Brush(layers), colours);
     paint_portably(portable, begin, end, layers, colours);
     CHECK(std::memcmp(painted, expected, 160) == 0);
     CHECK(std::memcmp(portable, expected, 160) == 0);

@@ -89,7 +89,9 @@ void the_playfield_reads_its_registers_in_their_order() {
     const int pf0 = random.below(256), pf1 = random.below(256), pf2 = random.below(256);
     const u32 bits = playfield_bits(u8(pf0), u8(pf1), u8(pf2));
     CHECK(bits < (1u << 20));
-    CHECK(reverse_20_bits(reverse_20_bits(bits)) == bits);
+    const u32 mirrored = mirrored_playfield_bits(u8(pf0), u8(pf1), u8(pf2));
+    for (int i = 0; i < 20; ++i) CHECK(((bits >> i) & 1) == ((mirrored >> (19 - i)) & 1));
+    CHECK(mirrored < (1u << 20));
     for (int reflected = 0; reflected < 2; ++reflected) {
       bool equal = true;
       for (int x = 0; x < 160; ++x)
@@ -110,12 +112,15 @@ void motion_has_the_fingerprint_of_ales_table() {
   std::uint64_t fingerprint = 0xCBF29CE484222325ull;
   for (int cycle = 0; cycle < 76; ++cycle) {
     for (u32 nibble = 0; nibble < 16; ++nibble) {
-      fingerprint = (fingerprint ^ u8(hmove_motion(cycle, nibble))) * 0x100000001B3ull;
+      fingerprint =
+          (fingerprint ^ u8(hmove_motion(hmove_bounds(cycle), nibble))) * 0x100000001B3ull;
     }
   }
   CHECK(fingerprint == 0x59D168952173DE20ull);
-  for (u32 nibble = 0; nibble < 16; ++nibble) CHECK(hmove_motion(40, nibble) == 0);
-  CHECK(hmove_motion(3, 7) == -7 && hmove_motion(3, 8) == 8);
+  for (u32 nibble = 0; nibble < 16; ++nibble) CHECK(hmove_motion(hmove_bounds(40), nibble) == 0);
+  CHECK(hmove_motion(hmove_bounds(3), 7) == -7 && hmove_motion(hmove_bounds(3), 8) == 8);
+  for (int cycle = 0; cycle < 76; ++cycle)
+    CHECK(hmove_keeps_zero(hmove_bounds(cycle)) == (hmove_motion(hmove_bounds(cycle), 0) == 0));
 }
 
 void a_player_reset_meets_starts_and_copies_of_the_old_place() {

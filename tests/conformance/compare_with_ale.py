@@ -25,7 +25,12 @@ import numpy as np
 import console_library
 
 ROMS = pathlib.Path(ale_py.__file__).parent / "roms"
-MULTIPLAYER = {"combat": "venture", "joust": "venture", "maze_craze": "venture", "warlords": "venture"}
+MULTIPLAYER = {
+    "combat": "venture",
+    "joust": "venture",
+    "maze_craze": "venture",
+    "warlords": "venture",
+}
 
 
 def game_indices() -> dict[str, int]:
@@ -110,7 +115,7 @@ def main() -> int:
     parser.add_argument("--frames", type=int, default=2000, help="per ROM and seed")
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--first-seed", type=int, default=0)
-    parser.add_argument("--variant", default="Console", help="console type to test")
+    parser.add_argument("--variant", default="FastConsole", help="or Console, the slow one")
     parser.add_argument("--json", type=pathlib.Path, help="write the results here")
     options = parser.parse_args()
     ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
@@ -125,7 +130,9 @@ def main() -> int:
         seconds = time.perf_counter() - start
         print(f"{name:20} {found or 'equal'} ({seconds:.1f} s)", flush=True)
     num_different = sum(bool(found) for found in results.values())
-    print(f"{len(results) - num_different} of {len(results)} ROMs equal, {options.frames} frames x {options.seeds} seeds")
+    print(
+        f"{len(results) - num_different} of {len(results)} ROMs equal, {options.frames} frames x {options.seeds} seeds"
+    )
     if options.json:
         options.json.write_text(json.dumps(results, indent=1))
     return num_different

@@ -8,38 +8,20 @@ never tests an old build. `variant` names another console type, to compare a fas
 from __future__ import annotations
 
 import ctypes
-import os
 import pathlib
-import subprocess
-import tempfile
 
+import native_build
 import numpy as np
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-NATIVE = ROOT / "native"
-SOURCE = NATIVE / "tests" / "console_abi.cpp"
-FLAGS = ["-std=c++17", "-O2", "-ffp-contract=off", "-Wall", "-Wextra", "-shared", "-fPIC"]
+SOURCE = native_build.NATIVE / "tests" / "console_abi.cpp"
 
 
 def build(variant: str) -> pathlib.Path:
     """Compiles the library if a source is newer; returns its path."""
-    folder = pathlib.Path(os.environ.get("SCANLINE_TEST_BUILD", ROOT / "build" / "conformance"))
-    library = folder / f"lib{variant}.so"
-    headers = [path for part in ("core", "games") for path in (NATIVE / part).rglob("*.h")]
-    newest = max(path.stat().st_mtime for path in [SOURCE, *headers])
-    if library.exists() and library.stat().st_mtime >= newest:
-        return library
-    folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder) as scratch:
-        fresh = pathlib.Path(scratch) / library.name
-        compiler = os.environ.get("CXX", "g++")
-        define = f"-DSCANLINE_TEST_CONSOLE={variant}"
-        subprocess.run([compiler, *FLAGS, define, str(SOURCE), "-o", str(fresh)], check=True)
-        fresh.replace(library)
-    return library
+    return native_build.build(SOURCE, variant, {"SCANLINE_TEST_CONSOLE": variant})
 
 
-def load(variant: str = "Console") -> ctypes.CDLL:
+def load(variant: str = "FastConsole") -> ctypes.CDLL:
     library = ctypes.CDLL(str(build(variant)))
     library.console_create.restype = ctypes.c_void_p
     return library
