@@ -130,7 +130,8 @@ def main() -> int:
         print(f"{name:20} {found or 'equal'} ({seconds:.1f} s)", flush=True)
     num_different = sum(bool(found) for found in results.values())
     print(
-        f"{len(results) - num_different} of {len(results)} ROMs equal, {options.frames} frames x {options.seeds} seeds"
+        f"{len(results) - num_different} of {len(results)} ROMs equal, "
+        f"{options.frames} frames x {options.seeds} seeds"
     )
     if options.json:
         options.json.write_text(json.dumps(results, indent=1))
