@@ -70,7 +70,9 @@ void check(const Outcome& outcome, i32 group) {
     case Status::kNotReset:
       raise(PyExc_RuntimeError, env + " was never reset; reset it with a seed first.");
     case Status::kEnded:
-      raise(PyExc_RuntimeError, env + " has ended and autoreset is disabled; reset it first.");
+      raise(PyExc_RuntimeError, "Environments such as " + std::to_string(outcome.env) +
+                                    " have ended and autoreset is disabled; reset them first " +
+                                    "with a mask.");
     case Status::kBadAction:
       raise(PyExc_ValueError, env + " was given an action outside of its set.");
     case Status::kTimeout:

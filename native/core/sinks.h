@@ -1,8 +1,10 @@
-// sinks.h -- where a TIA's picture goes: nowhere, or into two index pictures.
+// sinks.h -- where a TIA's picture goes: nowhere, or into two pictures (or a log: log_sink.h).
 //
 // A sink is a template parameter of the TIA, so that frames nobody sees cost no drawing. Pictures
 // are owned by the console: two of kPictureLines x 160 bytes, one after the other; the state's
 // buffer_parity says which one is current. Sinks know nothing of registers or clocks.
+//
+// kDraws: wants to know of every visible change. kPaints: needs a brush for it.
 #pragma once
 
 #include "layers.h"
@@ -20,14 +22,17 @@ struct Span {
   i32 row;
   i32 begin;
   i32 end;
+  u32 enabled;  // set of enabled objects
 };
 
 struct NoPixels {
   static constexpr bool kDraws = false;
+  static constexpr bool kPaints = false;
   SCANLINE_HD void select(u32) {}
   SCANLINE_HD void put(i32, i32, u8) {}
   SCANLINE_HD void draw(const MachineState&, Span, const Brush&) {}
   SCANLINE_HD void repeat_row(i32) {}
+  SCANLINE_HD void end(i32, i32) {}
   SCANLINE_HD void grey(i32, i32) {}
 };
 
@@ -46,6 +51,7 @@ template <class Map = IndexMap>
 class Pixels {
  public:
   static constexpr bool kDraws = true;
+  static constexpr bool kPaints = true;
 
   SCANLINE_HD explicit Pixels(u8* pictures, Map map = Map())
       : pictures_(pictures), picture_(pictures), map_(map) {}
@@ -70,6 +76,9 @@ class Pixels {
     u8* target = picture_ + row * kWidth;
     for (i32 x = 0; x < kWidth; ++x) target[x] = target[x - kWidth];
   }
+
+  // Drawing stopped for now at this pixel.
+  SCANLINE_HD void end(i32, i32) {}
 
   // What a partial frame has not reached is shown in shades of grey. Meaningful for indices only.
   SCANLINE_HD void grey(i32 first_row, i32 end_row) {

@@ -13,6 +13,12 @@
 #include "tia_frame.h"
 #include "tia_registers.h"
 
+#if defined(__CUDA_ARCH__)
+#define SCANLINE_HANDLER SCANLINE_INLINE
+#else
+#define SCANLINE_HANDLER SCANLINE_NOINLINE
+#endif
+
 namespace scanline {
 
 SCANLINE_HD SCANLINE_INLINE u32 lowest_bit(u32 bits) {
@@ -66,41 +72,28 @@ class MaskTia {
     }
   }
 
-  // The same for a register that the caller knows at compile time. Out of line, each with as few
-  // saved registers as it needs.
+  // The same for a register that the caller knows at compile time. On the host out of line, each
+  // with as few saved registers as it needs; a write behind the last line is another function for
+  // that reason. On the device code size counts for more.
   template <u32 target>
-  SCANLINE_HD SCANLINE_NOINLINE bool write_to(u8 value, u32& cycles, bool after_read) {
-    const i32 clock = clock_of(cycles);
-    bool ended = clock >= limit_clock_;
-    advance_to(clock + delay_of<target>(cycles));
-    if constexpr (target == VSYNC) ended |= write_vsync(state_, value, clock);
-    if constexpr (target == WSYNC) cycles += after_read ? cycles_to_next_line(cycles) : 0;
-    if constexpr (target == VBLANK) change_vblank(value, clock);
-    if constexpr (target == NUSIZ0 || target == NUSIZ1) change_nusiz(target - NUSIZ0, value);
-    if constexpr (target >= COLUP0 && target <= COLUBK) change_colour(target - COLUP0, value);
-    if constexpr (target == CTRLPF) change_ctrlpf(value, clock);
-    if constexpr (target == REFP0 || target == REFP1) change_refp(target - REFP0, value);
-    if constexpr (target >= PF0 && target <= PF2) change_playfield(target - PF0, value);
-    if constexpr (target == RESP0 || target == RESP1) strobe_player(target - RESP0, clock);
-    if constexpr (target == RESM0 || target == RESM1) strobe_missile(target - RESM0, clock);
-    if constexpr (target == RESBL) strobe_ball(clock);
-    if constexpr (target == GRP0 || target == GRP1) change_grp(target - GRP0, value);
-    if constexpr (target == ENAM0 || target == ENAM1) change_enam(target - ENAM0, value);
-    if constexpr (target == ENABL) change_enabl(value);
-    if constexpr (target >= HMP0 && target <= HMBL) change_motion(target - HMP0, value, clock);
-    if constexpr (target == VDELP0 || target == VDELP1) change_vdelp(target - VDELP0, value);
-    if constexpr (target == VDELBL) change_vdelbl(value);
-    if constexpr (target == RESMP0 || target == RESMP1) change_resmp(target - RESMP0, value);
-    if constexpr (target == HMOVE) strobe_motion(cycles);
-    if constexpr (target == HMCLR) clear_motion(state_);
-    if constexpr (target == CXCLR) clear_latches();
-    if (ended) state_.partial = 0;
-    return ended;
+  SCANLINE_HD SCANLINE_HANDLER bool write_to(u8 value, u32& cycles, bool after_read) {
+#if defined(__CUDA_ARCH__)
+    const bool late = clock_of(cycles) >= limit_clock_;
+    const bool ended = apply<target>(value, cycles, after_read);
+    if (late) state_.partial = 0;
+    return ended || late;
+#else
+    if (SCANLINE_UNLIKELY(clock_of(cycles) >= limit_clock_))
+      return write_late<target>(value, cycles, after_read);
+    return apply<target>(value, cycles, after_read);
+#endif
   }
 
   SCANLINE_HD void finish() {
     flush();
     settle_comb();
+    const i32 x = drawn_ - line_start_ - kBlankClocks;
+    sink_.end(row_, x > 0 ? x : 0);
     finish_tia_frame(state_, properties_, sink_);
   }
 
@@ -191,6 +184,49 @@ class MaskTia {
     return i == 0 && (state_.cosmic_ark || state_.m0_variant != kMissileNormal);
   }
 
+  // Ends the frame whatever it writes.
+  template <u32 target>
+  SCANLINE_HD SCANLINE_HANDLER bool write_late(u8 value, u32& cycles, bool after_read) {
+    apply<target>(value, cycles, after_read);
+    state_.partial = 0;
+    return true;
+  }
+
+  // True if the write ended the frame, which VSYNC alone can do.
+  template <u32 target>
+  SCANLINE_HD SCANLINE_INLINE bool apply(u8 value, u32& cycles, bool after_read) {
+    const i32 clock = clock_of(cycles);
+    advance_to(clock + delay_of<target>(cycles));
+    if constexpr (target == VSYNC) return change_vsync(value, clock);
+    if constexpr (target == WSYNC) cycles += after_read ? cycles_to_next_line(cycles) : 0;
+    if constexpr (target == VBLANK) change_vblank(value, clock);
+    if constexpr (target == NUSIZ0 || target == NUSIZ1) change_nusiz(target - NUSIZ0, value);
+    if constexpr (target >= COLUP0 && target <= COLUBK) change_colour(target - COLUP0, value);
+    if constexpr (target == CTRLPF) change_ctrlpf(value, clock);
+    if constexpr (target == REFP0 || target == REFP1) change_refp(target - REFP0, value);
+    if constexpr (target >= PF0 && target <= PF2) change_playfield(target - PF0, value);
+    if constexpr (target == RESP0 || target == RESP1) strobe_player(target - RESP0, clock);
+    if constexpr (target == RESM0 || target == RESM1) strobe_missile(target - RESM0, clock);
+    if constexpr (target == RESBL) strobe_ball(clock);
+    if constexpr (target == GRP0 || target == GRP1) change_grp<target - GRP0>(value);
+    if constexpr (target == ENAM0 || target == ENAM1) change_enam(target - ENAM0, value);
+    if constexpr (target == ENABL) change_enabl(value);
+    if constexpr (target >= HMP0 && target <= HMBL) change_motion(target - HMP0, value, clock);
+    if constexpr (target == VDELP0 || target == VDELP1) change_vdelp(target - VDELP0, value);
+    if constexpr (target == VDELBL) change_vdelbl(value);
+    if constexpr (target == RESMP0 || target == RESMP1) change_resmp(target - RESMP0, value);
+    if constexpr (target == HMOVE) strobe_motion(cycles);
+    if constexpr (target == HMCLR) clear_motion(state_);
+    if constexpr (target == CXCLR) clear_latches();
+    return false;
+  }
+
+  SCANLINE_HD bool change_vsync(u8 value, i32 clock) {
+    if (!write_vsync(state_, value, clock)) return false;
+    state_.partial = 0;
+    return true;
+  }
+
   SCANLINE_HD void change_vblank(u8 value, i32 clock) {
     if ((state_.vblank ^ value) & 2) {
       flush();
@@ -271,16 +307,25 @@ class MaskTia {
     reshape(object_bit(kBall));
   }
 
-  SCANLINE_HD void change_grp(u32 i, u8 value) {
-    const u32 other = i ^ 1;
+  // Most writes change nothing that is shown; the others are out of line.
+  template <u32 i>
+  SCANLINE_HD SCANLINE_INLINE void change_grp(u8 value) {
+    constexpr u32 other = i ^ 1;
     const bool own_changes = !state_.vdelp[i] && state_.grp[i] != value;
     const bool other_changes = state_.vdelp[other] && state_.dgrp[other] != state_.grp[other];
     const bool ball_changes = i == 1 && state_.vdelbl && state_.denabl != state_.enabl;
-    if (own_changes || other_changes || ball_changes) flush();
+    if (own_changes || other_changes || ball_changes) return show_grp<i>(value);
     write_grp(state_, i, value);
-    if (own_changes) player_changed(i);
-    if (other_changes) player_changed(other);
-    if (ball_changes) set_enabled(kBall, ball_enabled(state_));
+  }
+
+  template <u32 i>
+  SCANLINE_HD SCANLINE_HANDLER void show_grp(u8 value) {
+    flush();
+    const u8 old[2] = {player_byte(state_, 0), player_byte(state_, 1)};
+    write_grp(state_, i, value);
+    if (old[0] != player_byte(state_, 0)) player_changed(0);
+    if (old[1] != player_byte(state_, 1)) player_changed(1);
+    if (i == 1) set_enabled(kBall, ball_enabled(state_));
   }
 
   SCANLINE_HD void change_enam(u32 i, u8 value) {
@@ -347,15 +392,18 @@ class MaskTia {
   }
 
   // Objects that are not enabled may move without a flush.
-  SCANLINE_HD SCANLINE_NOINLINE void move(i32 cycle) {
+  SCANLINE_HD SCANLINE_HANDLER void move(i32 cycle) {
     const HmoveBounds bounds = hmove_bounds(cycle);
-    for (u32 object = kP0; object <= kBall; ++object) {
-      if ((enabled_ & object_bit(object)) && hmove_motion(bounds, state_.hm[object]) != 0) {
-        flush();
-        break;
-      }
+    u32 moved = 0;
+    for (u32 object = kP0; object <= kBall; ++object)
+      moved |= hmove_motion(bounds, state_.hm[object]) != 0 ? object_bit(object) : 0;
+    if (moved & enabled_) flush();
+    reshape(moved);
+    for (; moved != 0; moved &= moved - 1) {
+      const u32 object = lowest_bit(moved);
+      const i32 dx = hmove_motion(bounds, state_.hm[object]);
+      state_.pos[object] = static_cast<u8>(wrap(state_.pos[object] + dx));
     }
-    reshape(move_objects(state_, cycle));
   }
 
   SCANLINE_HD void clear_latches() {
@@ -420,8 +468,8 @@ class MaskTia {
       sink_.repeat_row(row_);
       plain_row_ = row_;
     } else {
-      renew_brush();
-      sink_.draw(state_, {row_, first, end}, brush_);
+      if (Sink::kPaints) renew_brush();
+      sink_.draw(state_, {row_, first, end, enabled_}, brush_);
       if (whole) plain_row_ = row_;
       if (whole) plain_comb_ = state_.comb;
     }

@@ -53,16 +53,17 @@ enum TiaWrite : u8 {
 };
 
 // X(register) for each of them.
-#define SCANLINE_TIA_WRITES(X)                                                                \
-  X(VSYNC)                                                                                    \
-  X(VBLANK)                                                                                   \
-  X(WSYNC)                                                                                    \
-  X(NUSIZ0)                                                                                   \
-  X(NUSIZ1)                                                                                   \
-  X(COLUP0) X(COLUP1) X(COLUPF) X(COLUBK) X(CTRLPF) X(REFP0) X(REFP1) X(PF0) X(PF1) X(PF2)    \
-      X(RESP0) X(RESP1) X(RESM0) X(RESM1) X(RESBL) X(GRP0) X(GRP1) X(ENAM0) X(ENAM1) X(ENABL) \
-          X(HMP0) X(HMP1) X(HMM0) X(HMM1) X(HMBL) X(VDELP0) X(VDELP1) X(VDELBL) X(RESMP0)     \
-              X(RESMP1) X(HMOVE) X(HMCLR) X(CXCLR)
+#define SCANLINE_TIA_WRITES(X)                                                                     \
+  X(VSYNC)                                                                                         \
+  X(VBLANK)                                                                                        \
+  X(WSYNC)                                                                                         \
+  X(NUSIZ0)                                                                                        \
+  X(NUSIZ1)                                                                                        \
+  X(COLUP0)                                                                                        \
+  X(COLUP1)                                                                                        \
+  X(COLUPF) X(COLUBK) X(CTRLPF) X(REFP0) X(REFP1) X(PF0) X(PF1) X(PF2) X(RESP0) X(RESP1) X(RESM0)  \
+      X(RESM1) X(RESBL) X(GRP0) X(GRP1) X(ENAM0) X(ENAM1) X(ENABL) X(HMP0) X(HMP1) X(HMM0) X(HMM1) \
+          X(HMBL) X(VDELP0) X(VDELP1) X(VDELBL) X(RESMP0) X(RESMP1) X(HMOVE) X(HMCLR) X(CXCLR)
 
 enum M0Variant : u8 { kMissileNormal = 0, kMissileWide = 1, kMissileHidden = 2 };
 
@@ -229,17 +230,12 @@ SCANLINE_HD inline void write_resmp(MachineState& state, u32 i, u8 value) {
   state.resmp[i] = locked;
 }
 
-// Moves the five objects; gives the set of those that moved.
-SCANLINE_HD inline u32 move_objects(MachineState& state, i32 line_cycle) {
+SCANLINE_HD inline void move_objects(MachineState& state, i32 line_cycle) {
   const HmoveBounds bounds = hmove_bounds(line_cycle);
-  u32 moved = 0;
   for (u32 object = kP0; object <= kBall; ++object) {
     const i32 dx = hmove_motion(bounds, state.hm[object]);
-    if (dx == 0) continue;
-    moved |= object_bit(object);
     state.pos[object] = static_cast<u8>(wrap(state.pos[object] + dx));
   }
-  return moved;
 }
 
 // What else HMOVE ends: copies hidden by a reset and the running missile.

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "../core/console.h"
+#include "../core/log_sink.h"
 #include "../core/rom_identify.h"
 #include "../core/tia_masks.h"
 
@@ -126,9 +127,18 @@ void bench(const char* path, std::vector<double>* sums) {
   const double empty = microseconds<NoTia>(frames, properties, NoPixels());
   const double unseen = microseconds<MaskTia<NoPixels>>(frames, properties, NoPixels());
   const double drawn = microseconds<MaskTia<Pixels<>>>(frames, properties, Pixels<>(pictures));
+  static PictureLog log;
+  const double logged = microseconds<MaskTia<Log>>(frames, properties, Log(&log));
+  u32 num_words = 0;
+  for (const Frame& frame : frames) {
+    replay<MaskTia<Log>>(frame, properties, Log(&log));
+    num_words = std::max(num_words, log.num_words);
+  }
   const char* name = std::strrchr(path, '/');
-  std::printf("%-24s %6zu accesses  empty %5.1f  unseen %5.1f  drawn %5.1f\n",
-              name ? name + 1 : path, num_records / frames.size(), empty, unseen, drawn);
+  std::printf(
+      "%-24s %6zu accesses  empty %5.1f  unseen %5.1f  drawn %5.1f  "
+      "logged %5.1f, at most %u words\n",
+      name ? name + 1 : path, num_records / frames.size(), empty, unseen, drawn, logged, num_words);
   sums[0].push_back(empty);
   sums[1].push_back(unseen);
   sums[2].push_back(drawn);

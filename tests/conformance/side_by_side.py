@@ -89,6 +89,7 @@ class _Pair:
         self.ours = load_ours(case, library)
         self.rng = np.random.default_rng(case.seed)
         self.legal = [action.value for action in self.ale.getLegalActionSet()]
+        self.expected_ram, self.expected_screen = self.ale.getRAM(), self.ale.getScreen()
         self.held_frames = 0
         self.action, self.strength = 0, 1.0
         self.variation = "as loaded"
@@ -165,7 +166,8 @@ class _Pair:
         )
 
     def ram_difference(self) -> str:
-        ram, expected = self.ours.ram(), self.ale.getRAM()
+        ram, expected = self.ours.ram(), self.expected_ram
+        self.ale.getRAM(expected)
         if np.array_equal(ram, expected):
             return ""
         where = np.flatnonzero(ram != expected)
@@ -173,9 +175,10 @@ class _Pair:
         return f"RAM at {len(where)} bytes, ours(ALE): {shown}"
 
     def screen_difference(self) -> str:
-        screen, expected = self.ours.screen(), self.ale.getScreen()
+        screen, expected = self.ours.screen(), self.expected_screen
         if screen.shape != expected.shape:
             return f"screen shape {screen.shape}, ALE {expected.shape}"
+        self.ale.getScreen(expected)
         if np.array_equal(screen, expected):
             return ""
         where = np.argwhere(screen != expected)

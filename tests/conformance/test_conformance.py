@@ -11,6 +11,7 @@ pytest.importorskip("ale_py", reason="ale-py is the oracle and brings the ROMs")
 if shutil.which(os.environ.get("CXX", "g++")) is None:
     pytest.skip("the comparison builds a library and needs a C++ compiler", allow_module_level=True)
 
+import environment_library
 import side_by_side
 from side_by_side import Case
 
@@ -39,8 +40,26 @@ def test_frames_without_a_picture_change_nothing_but_the_picture() -> None:
     assert side_by_side.run(case, "fast").difference == ""
 
 
+def test_a_snapshot_brings_back_the_future() -> None:
+    library = environment_library.load("fast")
+    ours = side_by_side.load_ours(Case(game="yars_revenge", seed=5, sticky=0.5), library)
+
+    def play() -> list[bytes]:
+        pictures = []
+        for frame in range(120):
+            ours.act(frame // 7 % 18)
+            pictures.append(ours.ram().tobytes() + ours.screen().tobytes())
+        return pictures
+
+    ours.save()
+    first = play()
+    ours.reset()
+    ours.restore()
+    assert play() == first
+
+
 def test_a_difference_is_found_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(side_by_side.environment_library.Environment, "act", lambda *_: 5)
     outcome = side_by_side.run(Case(game="pong", frames=10), "fast")
-    assert outcome.difference.startswith("frame 0, action")
+    assert outcome.difference.startswith("frame 0, as loaded, action")
     assert "reward 5, ALE 0" in outcome.difference
