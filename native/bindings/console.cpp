@@ -45,7 +45,10 @@ class PyConsole {
       : bytes_(reinterpret_cast<const u8*>(rom.data()),
                reinterpret_cast<const u8*>(rom.data()) + rom.size()),
         image_(identified(bytes_)),
+        ops_(num_decoded_ops(image_)),
         row_(row_for(game)) {
+    decode_rom(image_, ops_.data());
+    image_.ops = ops_.data();
     const AleSettings settings{static_cast<float>(sticky), 0};
     check_choice(mode, difficulty);
     ale_ = std::make_unique<Ale>(image_, row_, settings, MersenneTwister(static_cast<u32>(seed)));
@@ -162,6 +165,7 @@ class PyConsole {
 
   std::vector<u8> bytes_;
   RomImage image_;
+  std::vector<DecodedOp> ops_;
   const games::GameRow& row_;
   std::unique_ptr<Ale> ale_;
   std::unique_ptr<Palette> palette_;

@@ -16,6 +16,9 @@ std::shared_ptr<const GameVariant> variant_of(const GameChoice& choice,
            cartridge_type_name(variant->rom.type) +
            " cannot run here; supported are 2K, 4K, F8, F8SC, F6, F6SC, E0, FE and DPC.");
   }
+  variant->ops.resize(num_decoded_ops(variant->rom));
+  decode_rom(variant->rom, variant->ops.data());
+  variant->rom.ops = variant->ops.data();
   const games::GameRow& row = games::row_of(static_cast<games::GameId>(choice.game));
   variant->row = &row;
   variant->mode = choice.mode < 0 ? games::mode_at(row, 0) : static_cast<u32>(choice.mode);

@@ -10,20 +10,18 @@
 #include <string>
 #include <vector>
 
-#include "../core/console.h"
+#include "../core/console_fast.h"
 #include "../core/palette.h"
-#include "../core/tia_masks.h"
 #include "ale_environment.h"
 #include "env_random.h"
 #include "seen_console.h"
 
 namespace scanline {
 
-using FastConsole = BasicConsole<PlainLoop, MaskTia>;
-
 // What is fixed while a game runs; shared by all its environments.
 struct GameVariant {
-  std::vector<u8> bytes;  // of the ROM; `rom` points into it
+  std::vector<u8> bytes;       // of the ROM; `rom` points into it
+  std::vector<DecodedOp> ops;  // its decoded program; likewise
   RomImage rom;
   const games::GameRow* row = nullptr;
   u32 mode = 0;
