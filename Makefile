@@ -39,5 +39,8 @@ format: $(STAMP)  ## Bring all sources into format
 bench: $(STAMP)  ## Measure emulation and training against the peers; close other programs first
 	$(BIN)/scanline bench training --recipes paac,a2c --peers sb3 --game pong --json benchmarks/results/training.json
 
+conformance: $(STAMP)  ## Compare all games with ALE frame by frame: 4 million frames, long
+	$(BIN)/python tests/conformance/run.py
+
 clean:  ## Remove what was built, but no run
 	rm -rf $(VENV) build .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -18,8 +18,10 @@ needs_roms = pytest.mark.skipif(
 
 @pytest.mark.parametrize(
     "name",
-    ["ms_pacman", "MsPacman", "ALE/MsPacman-v5", "MsPacman-v5", "MsPacman-v4", "ms-pacman"]
-    + ["MsPacmanNoFrameskip-v4", "MsPacmanDeterministic-v0", "MsPacman-ramNoFrameskip-v4"],
+    [
+        *("ms_pacman", "MsPacman", "ALE/MsPacman-v5", "MsPacman-v5", "MsPacman-v4", "ms-pacman"),
+        *("MsPacmanNoFrameskip-v4", "MsPacmanDeterministic-v0", "MsPacman-ramNoFrameskip-v4"),
+    ],
 )
 def test_every_spelling_finds_the_same_game(name: str) -> None:
     assert games.find(name).id == "ms_pacman"

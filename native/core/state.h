@@ -13,6 +13,10 @@ namespace scanline {
 
 constexpr u32 kStateVersion = 1;  // raise it whenever the field list changes
 
+// Values of paddle_threshold_cycles that are no charge time.
+constexpr u32 kNoPaddle = 0xFFFFFFFF;    // infinite resistance: the input never charges
+constexpr u32 kZeroPaddle = 0xFFFFFFFE;  // no resistance: the input is always charged
+
 // SCALAR(type, name) and ARRAY(type, name, count); widest first.
 #define SCANLINE_STATE_FIELDS(SCALAR, ARRAY)                                                    \
   /* clocks: CPU cycles and colour clocks (3 per cycle) since the start of the frame */         \
@@ -28,7 +32,7 @@ constexpr u32 kStateVersion = 1;  // raise it whenever the field list changes
   SCALAR(u32, system_random_draws)       /* draws taken from the fixed-seed system generator */ \
   ARRAY(u32, paddle_threshold_cycles, 4) /* charge time of INPT0..3; kNoPaddle, kZeroPaddle */  \
   SCALAR(u16, pc)                                                                               \
-  SCALAR(u16, collision) /* 15 latches, one bit a pair of objects */                            \
+  SCALAR(u16, collision) /* bits 2r, 2r+1: D7, D6 of collision register r (CXM0P is 0) */       \
   SCALAR(u16, lines_of_last_frame)                                                              \
   SCALAR(u8, a)                                                                                 \
   SCALAR(u8, x)                                                                                 \

@@ -21,6 +21,12 @@
 #define SCANLINE_NOINLINE
 #endif
 
+#if defined(__GNUC__) || defined(__CUDACC__)
+#define SCANLINE_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
+#else
+#define SCANLINE_UNLIKELY(condition) (condition)
+#endif
+
 namespace scanline {
 
 using u8 = unsigned char;

@@ -104,6 +104,7 @@ enum class EndRule : u8 {
 enum class LivesRule : u8 {
   kNone,        // the game has no lives: always 0
   kAlive,       // 1 until the end
+  kOne,         // 1, even after the end
   kRead,        // read from memory
   kReadWhile,   // read while the gate holds, else as before
   kReadElse,    // read while the gate holds, else `fallback`

@@ -11,14 +11,20 @@
 
 namespace scanline::games {
 
+SCANLINE_HD inline i32 shown_lives(LivesRule rule, const GameState& state) {
+  if (rule == LivesRule::kOne) return 1;
+  if (rule == LivesRule::kNone || state.terminal) return 0;
+  return rule == LivesRule::kAlive ? 1 : state.held_lives;
+}
+
 // Forgets the last episode, but not what ALE keeps: the mode's own flag of video_checkers and
 // the timer byte that video_cube compares with.
 SCANLINE_HD inline void reset(const GameRow& row, GameState& state) {
   state.reward = 0;
   state.score = row.score.initial;
   state.held_lives = row.lives.initial;
-  state.lives = row.lives.rule == LivesRule::kAlive ? 1 : row.lives.initial;
   state.terminal = 0;
+  state.lives = shown_lives(row.lives.rule, state);
   state.latched = 0;
   state.previous = row.watch_initial;
   state.end_masked = 0;
@@ -105,11 +111,6 @@ SCANLINE_HD i32 read_lives(const Lives& lives, const GameState& state, const Ste
     default:
       return found;
   }
-}
-
-SCANLINE_HD inline i32 shown_lives(LivesRule rule, const GameState& state) {
-  if (rule == LivesRule::kNone || state.terminal) return 0;
-  return rule == LivesRule::kAlive ? 1 : state.held_lives;
 }
 
 // Score and reward of the frame, once it is known whether it was the last.

@@ -26,6 +26,7 @@ inline const GameRow& row_of(GameId id) {
   using D = Decoder;
   static constexpr GameRow kRows[kNumGames] = {
       coded(G::adventure)
+          .has(lives_rule(LivesRule::kOne))
           .plays(select_by(SelectRule::kAdventure), range(0, 3))
           .offers(kBothSwitches),
       game(G::air_raid)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import algorithms, networks, parameters, records, returns, samplers, stores
+    from .engines.console import Console
     from .engines.making import make
     from .recipes import Recipe
     from .training.scoring import evaluate, load_policy
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Console",
     "Recipe",
     "Run",
     "__version__",
@@ -40,6 +42,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Console": ".engines.console",
     "Recipe": ".recipes",
     "Run": ".training.train",
     "evaluate": ".training.scoring",

@@ -264,11 +264,7 @@ ATARI49 = _ids(
 """Mnih et al. 2015."""
 
 ATARI57 = tuple(
-    sorted(
-        ATARI49
-        + ("berzerk", "defender", "phoenix", "pitfall", "skiing", "solaris", "surround")
-        + ("yars_revenge",)
-    )
+    sorted(ATARI49 + _ids("berzerk defender phoenix pitfall skiing solaris surround yars_revenge"))
 )
 """The usual benchmark since the dueling network (Wang et al. 2016)."""
 

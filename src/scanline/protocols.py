@@ -18,12 +18,12 @@ from typing import Any, Literal, get_args
 Pooling = Literal["none", "grey", "rgb"]
 Colour = Literal["grey", "luma", "rgb", "ram", "as-is"]
 Resize = Literal["none", "area", "linear", "bilinear", "nearest", "half"]
-Crop = Literal["none", "bottom-2", "both-ends"]
+Crop = Literal["none", "bottom-2", "both-ends", "first-210"]
 StackPadding = Literal["zeros", "repeat", "noop-steps"]
 NoopUnit = Literal["frames", "agent-steps"]
 FireReset = Literal["none", "before-noops", "after-noops", "fire-then-second", "noop-fire-up"]
 LifeLoss = Literal["ignore", "end-return", "noop-step", "noops-again", "noop-fire-up", "full-reset"]
-TerminalFrame = Literal["real", "stale"]
+TerminalFrame = Literal["real", "stale", "last-two"]
 RewardClip = Literal["none", "sign", "clamp"]
 
 
@@ -49,7 +49,7 @@ class Protocol:
     width: int = 84
     """Columns of an observation."""
     crop: Crop = "none"
-    """Rows dropped before the resize: the last two, or the first and the last."""
+    """Rows dropped before the resize: the last two, the first and the last, or all below 210."""
     stack: int = 4
     """Frames per observation."""
     stack_padding: StackPadding = "repeat"
@@ -67,7 +67,8 @@ class Protocol:
     life_loss: LifeLoss = "ignore"
     """What a lost life does: end the return only, and then which buttons; or reset the game."""
     terminal_frame: TerminalFrame = "real"
-    """The frame in which the game ended, or (as ALE and Gymnasium do) the one before it."""
+    """Real: the frame in which the game ended; stale (ALE, Gymnasium): the picture before it;
+    last-two (EnvPool): real if that frame is one of the last two of its step, else stale."""
     reward_clip: RewardClip = "sign"
     """Learner's reward: as it is, its sign, or clamped to -1..1. The raw one is always kept."""
     episode_limit_frames: int = 108_000
@@ -183,6 +184,8 @@ PRESETS: Mapping[str, Protocol] = {
             noop_max=30,
             fire_reset="after-noops",
             life_loss="noops-again",
+            crop="first-210",
+            terminal_frame="last-two",
             reward_clip="sign",
         ),
         Protocol(

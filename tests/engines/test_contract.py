@@ -14,23 +14,44 @@ from scanline import protocols
 from scanline.engines import Engine, EngineError
 
 NUM_ENVS, NUM_STEPS = 4, 220
-GAMES = {"ale": "breakout", "gymnasium": toy_envs.catch_with_lives}
-LIMITS_FRAMES = {"ale": 700, "gymnasium": 16}  # some episodes end by themselves, some by the limit
+GAMES = {"ale": "breakout", "native": "breakout", "gymnasium": toy_envs.catch_with_lives}
+LIMITS_FRAMES = {
+    "ale": 700,
+    "native": 700,
+    "gymnasium": 16,
+}  # some episodes end by themselves, some by the limit
 SETUPS: dict[str, tuple[str, dict[str, Any]]] = {
     "ale-1-thread": ("ale", {"num_threads": 1}),
     "ale-2-threads": ("ale", {"num_threads": 2}),
+    "native-1-thread": ("native", {"num_threads": 1, "reset": "ale"}),
+    "native-2-threads": ("native", {"num_threads": 2, "reset": "ale"}),
+    "native-cached-1-thread": ("native", {"num_threads": 1}),
+    "native-cached": ("native", {"num_threads": 2}),
     "gymnasium-here": ("gymnasium", {"num_workers": 0}),
     "gymnasium-1-worker": ("gymnasium", {"num_workers": 1}),
     "gymnasium-2-workers": ("gymnasium", {"num_workers": 2}),
 }
-REFERENCE = {"ale": "ale-1-thread", "gymnasium": "gymnasium-here"}
-FAST = ["ale-2-threads", "gymnasium-here", "gymnasium-2-workers"]
+REFERENCE = {
+    "ale": "ale-1-thread",
+    "native": "ale-1-thread",  # with ALE's resets the two engines give the same data
+    "native-cached": "native-cached-1-thread",
+    "gymnasium": "gymnasium-here",
+}
+FAST = [
+    "ale-2-threads",
+    "native-2-threads",
+    "native-cached",
+    "gymnasium-here",
+    "gymnasium-2-workers",
+]
 setups = pytest.mark.parametrize("setup", FAST)
 
 
 def engine_of(setup: str, **options: Any) -> Engine:
     kind, own = SETUPS[setup]
-    preset = protocols.get({"ale": "ale-vector", "gymnasium": "as-is"}[kind])
+    preset = protocols.get(
+        {"ale": "ale-vector", "native": "ale-vector", "gymnasium": "as-is"}[kind]
+    )
     rules = preset.replace(
         episode_limit_frames=LIMITS_FRAMES[kind],
         stack=4,
@@ -60,7 +81,8 @@ def assert_equal_data(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) 
 
 @pytest.mark.parametrize("setup", SETUPS)
 def test_threads_and_workers_do_not_change_the_data(setup: str) -> None:
-    assert_equal_data(played(setup), played(REFERENCE[SETUPS[setup][0]]))
+    kind = "native-cached" if setup.startswith("native-cached") else SETUPS[setup][0]
+    assert_equal_data(played(setup), played(REFERENCE[kind]))
 
 
 @setups

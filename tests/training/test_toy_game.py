@@ -20,7 +20,7 @@ CHANCE_SCORE = -3.0
     [
         ("paac", {"learning_rate": 0.01}),
         ("paac-repo", {"learning_rate": 0.01}),
-        ("a2c", {"learning_rate": 2e-3, "square_starts_at": 0.0}),
+        ("a2c", {"learning_rate": 3e-3, "square_starts_at": 0.0, "anneal": "none"}),
     ],
 )
 def test_a_recipe_solves_the_toy_game(

@@ -65,6 +65,11 @@ def _built_by(module: str) -> Callable[[EngineSettings], Engine]:
 
 
 KINDS: Mapping[str, EngineKind] = {
+    "native": EngineKind(
+        summary="Our own emulator in C++ threads, equal to ALE.",
+        protocol="baselines",
+        build=_built_by("native"),
+    ),
     "ale": EngineKind(
         summary="ale-py's own vector environment in C++ threads, the reference.",
         protocol="ale-vector",

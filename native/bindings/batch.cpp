@@ -1,0 +1,316 @@
+// batch.cpp -- the batch of games for Python.
+//
+// Checks arguments and turns refusals into Python errors; waiting happens without the GIL. The
+// arrays of a step come as one tuple, in the order of StepArrays in records.py:
+// frame, depth, reward, raw_reward, terminated, truncated, life_lost, lives, final_frame.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <optional>
+
+#include "../cpu/game_batch.h"
+#include "settings_from.h"
+
+namespace scanline {
+namespace {
+
+using Clock = GameBatch::Environments::Clock;
+
+template <class T>
+using Column = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Frames = nb::ndarray<u8, nb::c_contig, nb::device::cpu>;
+using Mask = nb::ndarray<const bool, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+constexpr int kNumArrays = 9;
+const char* const kArrayNames[kNumArrays] = {"frame",      "depth",      "reward",
+                                             "raw_reward", "terminated", "truncated",
+                                             "life_lost",  "lives",      "final_frame"};
+
+[[noreturn]] void refuse_array(int place, const char* wanted) {
+  throw nb::type_error((std::string(kArrayNames[place]) + " must be a writable, C-contiguous " +
+                        wanted + " array with one entry per environment of the group.")
+                           .c_str());
+}
+
+template <class T>
+T* column(nb::handle out, int place, i32 size, const char* dtype) {
+  Column<T> array;
+  if (!nb::try_cast(out[nb::int_(place)], array, false) || static_cast<i32>(array.shape(0)) != size)
+    refuse_array(place, dtype);
+  return array.data();
+}
+
+u8* frames(nb::handle out, int place, i32 size, i32 frame_bytes) {
+  Frames array;
+  if (!nb::try_cast(out[nb::int_(place)], array, false) || array.ndim() < 2 ||
+      static_cast<i32>(array.shape(0)) != size ||
+      array.size() != static_cast<size_t>(size) * static_cast<size_t>(frame_bytes))
+    refuse_array(place, "uint8 [b, frame]");
+  return array.data();
+}
+
+[[noreturn]] void raise(PyObject* type, const std::string& sentence) {
+  PyErr_SetString(type, sentence.c_str());
+  throw nb::python_error();
+}
+
+void check(const Outcome& outcome, i32 group) {
+  const std::string env = "Environment " + std::to_string(outcome.env);
+  const std::string where = "Group " + std::to_string(group);
+  switch (outcome.status) {
+    case Status::kOk:
+      return;
+    case Status::kBusy:
+      raise(PyExc_RuntimeError, where + " has results in flight; receive them first.");
+    case Status::kNotSent:
+      raise(PyExc_RuntimeError, "Nothing was sent to group " + std::to_string(group) +
+                                    "; send actions before receiving.");
+    case Status::kNotReset:
+      raise(PyExc_RuntimeError, env + " was never reset; reset it with a seed first.");
+    case Status::kEnded:
+      raise(PyExc_RuntimeError, "Environments such as " + std::to_string(outcome.env) +
+                                    " have ended and autoreset is disabled; reset them first " +
+                                    "with a mask.");
+    case Status::kBadAction:
+      raise(PyExc_ValueError, env + " was given an action outside of its set.");
+    case Status::kTimeout:
+      raise(PyExc_TimeoutError, where + " did not finish its step in time.");
+  }
+}
+
+class PyBatch {
+ public:
+  PyBatch(nb::list games, std::vector<i32> games_of_envs, nb::dict settings, int num_groups,
+          int num_threads)
+      : settings_(settings_from(settings)) {
+    const std::vector<GameChoice> choices = choices_from(games);
+    check_sizes(games_of_envs, static_cast<i32>(choices.size()), num_groups, num_threads);
+    nb::gil_scoped_release release;
+    batch_.emplace(choices, games_of_envs, settings_, num_groups, num_threads);
+  }
+
+  void reset(int group, nb::handle out, nb::object mask, nb::object seeds, nb::object keys,
+             bool resume, double timeout_seconds) {
+    check_group(group);
+    const StepArrays arrays = arrays_from(group, out);
+    GameBatch::Environments::Reset how;
+    Mask mask_array;
+    if (!mask.is_none()) {
+      if (!nb::try_cast(mask, mask_array, false) ||
+          static_cast<i32>(mask_array.shape(0)) != envs().group_size())
+        throw nb::type_error("mask must be a bool array with one entry per environment.");
+      how.mask = mask_array.data();
+    }
+    const std::vector<Seed> all = seeds_from(seeds, keys);
+    how.seeds = all.empty() ? nullptr : all.data();
+    how.resume = resume;
+    check(without_gil([&] { return envs().reset(group, arrays, how, deadline(timeout_seconds)); }),
+          group);
+  }
+
+  void send(int group, Column<const i64> actions, nb::object out) {
+    check_group(group);
+    if (static_cast<i32>(actions.shape(0)) != envs().group_size())
+      refuse("actions must be int64 with one entry per environment of the group.");
+    std::optional<StepArrays> arrays;
+    if (!out.is_none()) arrays = arrays_from(group, out);
+    const i64* data = actions.data();
+    check(without_gil([&] { return envs().send(group, data, arrays ? &*arrays : nullptr); }),
+          group);
+  }
+
+  void recv(int group, nb::object out, double timeout_seconds) {
+    check_group(group);
+    std::optional<StepArrays> arrays;
+    if (!out.is_none()) arrays = arrays_from(group, out);
+    check(without_gil([&] {
+            return envs().recv(group, arrays ? &*arrays : nullptr, deadline(timeout_seconds));
+          }),
+          group);
+  }
+
+  std::vector<i32> poll(double timeout_seconds) {
+    std::vector<i32> ready(static_cast<size_t>(envs().num_groups()));
+    nb::gil_scoped_release release;
+    ready.resize(static_cast<size_t>(envs().poll(ready.data(), deadline(timeout_seconds))));
+    return ready;
+  }
+
+  nb::bytes snapshot(int env) {
+    check_rest(env);
+    auto& slot = envs().slot(env);
+    if (!slot.env.is_loaded()) raise(PyExc_RuntimeError, "Reset before taking a snapshot.");
+    const std::vector<u8> bytes = snapshot_of(slot);
+    return nb::bytes(bytes.data(), bytes.size());
+  }
+
+  void restore(int env, nb::bytes bytes) {
+    check_rest(env);
+    const char* reason = scanline::restore(envs().slot(env),
+                                           reinterpret_cast<const u8*>(bytes.data()), bytes.size());
+    if (reason != nullptr)
+      refuse("This snapshot cannot be restored because " + std::string(reason) + ".");
+  }
+
+  std::vector<u32> actions(int env) {
+    check_env(env);
+    return batch_->rules_of(env).actions;
+  }
+
+  // Frame counters of a group: total, and since the game's reset.
+  void counters(int group, Column<i32> frame_number, Column<i32> episode_frame_number) {
+    check_group(group);
+    for (i32 i = 0; i < envs().group_size(); ++i) {
+      auto& env = envs().slot(group * envs().group_size() + i).env;
+      frame_number.data()[i] = env.is_loaded() ? env.frame_number() : 0;
+      episode_frame_number.data()[i] = env.is_loaded() ? env.episode_frame_number() : 0;
+    }
+  }
+
+  nb::tuple frame_shape() {
+    if (settings_.colour == FrameColour::kRam) return nb::make_tuple(128);
+    if (settings_.colour == FrameColour::kRgb)
+      return nb::make_tuple(settings_.height, settings_.width, 3);
+    return nb::make_tuple(settings_.height, settings_.width);
+  }
+
+  i32 num_threads() { return envs().num_threads(); }
+  i32 screen_height() { return batch_->screen_height(); }
+  size_t bytes_per_env() {
+    return sizeof(Slot<GameEnvironment>) + envs().slot(0).episode.pooled().size() +
+           2 * static_cast<size_t>(envs().frame_bytes()) + 64;
+  }
+
+ private:
+  GameBatch::Environments& envs() { return batch_->environments(); }
+
+  template <class Action>
+  static Outcome without_gil(Action action) {
+    nb::gil_scoped_release release;
+    return action();
+  }
+
+  static Clock::time_point deadline(double seconds) {
+    const double bounded = seconds < 0 ? 0 : seconds > 1e6 ? 1e6 : seconds;
+    return Clock::now() +
+           std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(bounded));
+  }
+
+  static std::vector<GameChoice> choices_from(nb::list games) {
+    std::vector<GameChoice> choices;
+    for (nb::handle entry : games) {
+      const nb::tuple game = nb::cast<nb::tuple>(entry);
+      const nb::bytes rom = nb::cast<nb::bytes>(game[0]);
+      GameChoice choice;
+      choice.rom.assign(reinterpret_cast<const u8*>(rom.data()),
+                        reinterpret_cast<const u8*>(rom.data()) + rom.size());
+      choice.game = static_cast<u32>(
+          whole_number("game", game[1], 0, static_cast<i32>(games::kNumGames) - 1));
+      choice.mode = whole_number("mode", game[2], -1, 255);
+      choice.difficulty = whole_number("difficulty", game[3], -1, 3);
+      choices.push_back(std::move(choice));
+    }
+    return choices;
+  }
+
+  static void check_sizes(const std::vector<i32>& games_of_envs, i32 num_games, int num_groups,
+                          int num_threads) {
+    const i32 num_envs = static_cast<i32>(games_of_envs.size());
+    if (num_envs < 1) refuse("at least one environment is needed.");
+    if (num_groups < 1 || num_envs % num_groups != 0)
+      refuse("num_groups=" + std::to_string(num_groups) + " does not divide " +
+             std::to_string(num_envs) + " environments.");
+    if (num_threads < 1 || num_threads > 1024)
+      refuse("num_threads=" + std::to_string(num_threads) + " must be 1 to 1024.");
+    for (i32 game : games_of_envs) {
+      if (game < 0 || game >= num_games) refuse("an environment names a game that is not given.");
+    }
+  }
+
+  void check_group(int group) {
+    if (group < 0 || group >= envs().num_groups())
+      refuse("group=" + std::to_string(group) + " must be 0 to " +
+             std::to_string(envs().num_groups() - 1) + ".");
+  }
+
+  void check_env(int env) {
+    if (env < 0 || env >= envs().num_envs())
+      refuse("env=" + std::to_string(env) + " must be 0 to " +
+             std::to_string(envs().num_envs() - 1) + ".");
+  }
+
+  void check_rest(int env) {
+    check_env(env);
+    if (!envs().at_rest())
+      raise(PyExc_RuntimeError, "Results are in flight; receive them before a snapshot.");
+  }
+
+  StepArrays arrays_from(int group, nb::handle out) {
+    (void)group;
+    if (!PyTuple_Check(out.ptr()) || PyTuple_GET_SIZE(out.ptr()) != kNumArrays)
+      throw nb::type_error("out must be a tuple of the nine arrays of a step.");
+    const i32 n = envs().group_size(), frame_bytes = envs().frame_bytes();
+    StepArrays arrays;
+    arrays.frame = frames(out, 0, n, frame_bytes);
+    arrays.depth = column<u8>(out, 1, n, "uint8");
+    arrays.reward = column<float>(out, 2, n, "float32");
+    arrays.raw_reward = column<float>(out, 3, n, "float32");
+    arrays.terminated = column<bool>(out, 4, n, "bool");
+    arrays.truncated = column<bool>(out, 5, n, "bool");
+    arrays.life_lost = column<bool>(out, 6, n, "bool");
+    arrays.lives = column<i32>(out, 7, n, "int32");
+    arrays.final_frame = frames(out, 8, n, frame_bytes);
+    return arrays;
+  }
+
+  // `seeds` int64 [b] for ALE's generators; `keys` (low, high, first env id) for ours.
+  std::vector<Seed> seeds_from(nb::object seeds, nb::object keys) {
+    std::vector<Seed> all;
+    if (seeds.is_none()) return all;
+    Column<const i64> array;
+    if (!nb::try_cast(seeds, array, false) ||
+        static_cast<i32>(array.shape(0)) != envs().group_size())
+      throw nb::type_error("seeds must be int64 with one entry per environment of the group.");
+    const nb::tuple key = nb::cast<nb::tuple>(keys);
+    const u32 first = nb::cast<u32>(key[2]);
+    for (i32 i = 0; i < envs().group_size(); ++i) {
+      all.push_back(
+          {static_cast<u32>(array.data()[i]),
+           EnvStream{{nb::cast<u32>(key[0]), nb::cast<u32>(key[1])}, first + static_cast<u32>(i)}});
+    }
+    return all;
+  }
+
+  EnvSettings settings_;
+  std::optional<GameBatch> batch_;
+};
+
+}  // namespace
+
+void bind_batch(nb::module_& m) {
+  nb::class_<PyBatch>(m, "Batch")
+      .def(nb::init<nb::list, std::vector<i32>, nb::dict, int, int>(), nb::arg("games"),
+           nb::arg("games_of_envs"), nb::arg("settings"), nb::arg("num_groups") = 1,
+           nb::arg("num_threads") = 1)
+      .def("reset", &PyBatch::reset, nb::arg("group"), nb::arg("out"), nb::arg("mask").none(),
+           nb::arg("seeds").none(), nb::arg("key").none(), nb::arg("resume") = false,
+           nb::arg("timeout_seconds") = 600.0)
+      .def("send", &PyBatch::send, nb::arg("group"), nb::arg("actions").noconvert(),
+           nb::arg("out").none() = nb::none())
+      .def("recv", &PyBatch::recv, nb::arg("group"), nb::arg("out").none() = nb::none(),
+           nb::arg("timeout_seconds") = 60.0)
+      .def("poll", &PyBatch::poll, nb::arg("timeout_seconds"))
+      .def("snapshot", &PyBatch::snapshot, nb::arg("env"))
+      .def("restore", &PyBatch::restore, nb::arg("env"), nb::arg("snapshot"))
+      .def("actions", &PyBatch::actions, nb::arg("env"))
+      .def("counters", &PyBatch::counters, nb::arg("group"), nb::arg("frame_number").noconvert(),
+           nb::arg("episode_frame_number").noconvert())
+      .def_prop_ro("frame_shape", &PyBatch::frame_shape)
+      .def_prop_ro("num_threads", &PyBatch::num_threads)
+      .def_prop_ro("screen_height", &PyBatch::screen_height)
+      .def_prop_ro("bytes_per_env", &PyBatch::bytes_per_env);
+}
+
+}  // namespace scanline

@@ -1,0 +1,200 @@
+// console.cpp -- one console with ALE's environment around it, for Python.
+//
+// Checks arguments and hands out copies of memory and pictures. A frame is drawn at once if the
+// picture of the frame before it was asked for, else only when its own is.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <memory>
+#include <vector>
+
+#include "../core/rom_identify.h"
+#include "../env/game_environment.h"
+#include "../env/snapshot_bytes.h"
+#include "../games/table.h"
+#include "settings_from.h"
+
+namespace scanline {
+namespace {
+
+using Array = nb::ndarray<nb::numpy, u8>;
+
+// A fresh array that owns its memory.
+Array fresh_array(std::vector<size_t> shape) {
+  size_t size = 1;
+  for (size_t n : shape) size *= n;
+  u8* data = new u8[size];
+  nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<u8*>(p); });
+  return Array(data, shape.size(), shape.data(), owner);
+}
+
+// Neither score nor end, all actions: for ROMs that no row describes.
+const games::GameRow& row_without_game() {
+  static constexpr games::GameRow kRow{};
+  return kRow;
+}
+
+class PyConsole {
+ public:
+  using Ale = AleEnvironment<SeenConsole<FastConsole>, MersenneTwister>;
+
+  // `game` is a row of the game table, or -1; `mode` and `difficulty` may be -1.
+  PyConsole(nb::bytes rom, int game, i64 seed, double sticky, int mode, int difficulty)
+      : bytes_(reinterpret_cast<const u8*>(rom.data()),
+               reinterpret_cast<const u8*>(rom.data()) + rom.size()),
+        image_(identified(bytes_)),
+        ops_(num_decoded_ops(image_)),
+        row_(row_for(game)) {
+    decode_rom(image_, ops_.data());
+    image_.ops = ops_.data();
+    const AleSettings settings{static_cast<float>(sticky), 0};
+    check_choice(mode, difficulty);
+    ale_ = std::make_unique<Ale>(image_, row_, settings, MersenneTwister(static_cast<u32>(seed)));
+    palette_ = std::make_unique<Palette>(ale_->properties().pal);
+    if (mode >= 0) ale_->set_mode(static_cast<u32>(mode));
+    if (difficulty >= 0) ale_->set_difficulty(static_cast<u32>(difficulty));
+  }
+
+  void reset() { ale_->reset(); }
+
+  int act(int action) {
+    if (action < 0 || action >= static_cast<int>(games::kNumActions))
+      refuse("action=" + std::to_string(action) + " must be one of ALE's actions 0 to 17.");
+    const bool seen = watched_;
+    watched_ = false;
+    return ale_->act(static_cast<u32>(action), seen);
+  }
+
+  Array ram() {
+    Array out = fresh_array({128});
+    std::memcpy(out.data(), ale_->ram(), 128);
+    return out;
+  }
+  Array screen() {
+    Array out = fresh_array({height(), 160});
+    std::memcpy(out.data(), picture(), out.size());
+    return out;
+  }
+  Array screen_gray() {
+    Array out = fresh_array({height(), 160});
+    const u8* indices = picture();
+    for (size_t i = 0; i < out.size(); ++i) out.data()[i] = palette_->grey[indices[i]];
+    return out;
+  }
+  Array screen_rgb() {
+    Array out = fresh_array({height(), 160, 3});
+    const u8* indices = picture();
+    for (size_t i = 0; i < out.size() / 3; ++i) {
+      std::memcpy(out.data() + 3 * i, palette_->rgb[indices[i]], 3);
+    }
+    return out;
+  }
+
+  int lives() const { return ale_->lives(); }
+  bool game_over() const { return ale_->game_over(); }
+  int frame_number() const { return ale_->frame_number(); }
+  int episode_frame_number() const { return ale_->episode_frame_number(); }
+  std::vector<u32> minimal_actions() const { return members(row_.minimal_actions); }
+  std::vector<u32> legal_actions() const { return members(games::kAllActions); }
+  std::vector<u32> modes() const {
+    std::vector<u32> all;
+    for (u32 i = 0; i < games::num_modes(row_); ++i) all.push_back(games::mode_at(row_, i));
+    return all;
+  }
+  std::vector<u32> difficulties() const { return members(row_.difficulties); }
+
+  nb::bytes snapshot() {
+    const auto state = std::make_unique<Ale::Snapshot>(ale_->save());
+    const std::vector<u8> bytes = packed(header(), {state.get(), nullptr, nullptr});
+    return nb::bytes(bytes.data(), bytes.size());
+  }
+  void restore(nb::bytes bytes) {
+    const u8* data = reinterpret_cast<const u8*>(bytes.data());
+    if (const char* reason = misfit(header(), data, bytes.size()))
+      refuse("This snapshot cannot be restored because " + std::string(reason) + ".");
+    const auto state = std::make_unique<Ale::Snapshot>(ale_->save());
+    unpack(header(), data, {state.get(), nullptr, nullptr});
+    ale_->restore(*state);
+  }
+
+ private:
+  static RomImage identified(const std::vector<u8>& bytes) {
+    const RomImage image = identify_rom(bytes.data(), static_cast<u32>(bytes.size()));
+    if (!is_supported(image.type))
+      refuse("A ROM of " + std::to_string(bytes.size()) + " bytes with cartridge type " +
+             cartridge_type_name(image.type) +
+             " cannot run here; supported are 2K, 4K, F8, F8SC, F6, F6SC, E0, FE and DPC.");
+    return image;
+  }
+
+  static const games::GameRow& row_for(int game) {
+    if (game < -1 || game >= static_cast<int>(games::kNumGames)) refuse("there is no such game.");
+    return game < 0 ? row_without_game() : games::row_of(static_cast<games::GameId>(game));
+  }
+
+  void check_choice(int mode, int difficulty) const {
+    if (mode >= 0 && !games::has_mode(row_, static_cast<u32>(mode)))
+      refuse("mode=" + std::to_string(mode) + " is none of this game; see `modes`.");
+    if (difficulty >= 0 && !games::has_difficulty(row_, static_cast<u32>(difficulty)))
+      refuse("difficulty=" + std::to_string(difficulty) + " is none of this game; see " +
+             "`difficulties`.");
+  }
+
+  SnapshotHeader header() const {
+    SnapshotHeader header = snapshot_header(bytes_.data(), static_cast<u32>(bytes_.size()), 0);
+    header.part_bytes[0] = sizeof(Ale::Snapshot);
+    return header;
+  }
+
+  static std::vector<u32> members(u32 set) {
+    std::vector<u32> all;
+    for (u32 i = 0; i < 32; ++i) {
+      if (set >> i & 1) all.push_back(i);
+    }
+    return all;
+  }
+
+  size_t height() const { return static_cast<size_t>(ale_->screen_height()); }
+  const u8* picture() {
+    watched_ = true;
+    ale_->show_pictures(1);
+    return ale_->screen();
+  }
+
+  std::vector<u8> bytes_;
+  RomImage image_;
+  std::vector<DecodedOp> ops_;
+  const games::GameRow& row_;
+  std::unique_ptr<Ale> ale_;
+  std::unique_ptr<Palette> palette_;
+  bool watched_ = true;  // the newest picture was asked for
+};
+
+}  // namespace
+
+void bind_console(nb::module_& m) {
+  nb::class_<PyConsole>(m, "Console")
+      .def(nb::init<nb::bytes, int, i64, double, int, int>(), nb::arg("rom"), nb::arg("game"),
+           nb::arg("seed"), nb::arg("repeat_action_probability"), nb::arg("mode"),
+           nb::arg("difficulty"))
+      .def("reset", &PyConsole::reset)
+      .def("act", &PyConsole::act, nb::arg("action"))
+      .def("ram", &PyConsole::ram)
+      .def("screen", &PyConsole::screen)
+      .def("screen_gray", &PyConsole::screen_gray)
+      .def("screen_rgb", &PyConsole::screen_rgb)
+      .def("snapshot", &PyConsole::snapshot)
+      .def("restore", &PyConsole::restore, nb::arg("snapshot"))
+      .def_prop_ro("lives", &PyConsole::lives)
+      .def_prop_ro("game_over", &PyConsole::game_over)
+      .def_prop_ro("frame_number", &PyConsole::frame_number)
+      .def_prop_ro("episode_frame_number", &PyConsole::episode_frame_number)
+      .def_prop_ro("minimal_actions", &PyConsole::minimal_actions)
+      .def_prop_ro("legal_actions", &PyConsole::legal_actions)
+      .def_prop_ro("modes", &PyConsole::modes)
+      .def_prop_ro("difficulties", &PyConsole::difficulties);
+}
+
+}  // namespace scanline

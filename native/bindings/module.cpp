@@ -1,0 +1,14 @@
+// module.cpp -- the Python module scanline._native: what each file of this folder binds.
+#include <nanobind/nanobind.h>
+
+namespace scanline {
+void bind_observer(nanobind::module_& m);
+void bind_batch(nanobind::module_& m);
+void bind_console(nanobind::module_& m);
+}  // namespace scanline
+
+NB_MODULE(_native, m) {
+  scanline::bind_observer(m);
+  scanline::bind_batch(m);
+  scanline::bind_console(m);
+}

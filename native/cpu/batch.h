@@ -1,0 +1,250 @@
+// batch.h -- many environments, stepped by threads.
+//
+// Takes actions; writes results into arrays of the caller. Groups are contiguous ranges of
+// environments that are sent and received together: lockstep is one group, and `poll` tells which
+// of several are ready. Each environment is stepped by one thread at a time, from its own state and
+// its own random stream, so results depend neither on the number of threads nor on the
+// neighbours. Nothing is allocated while stepping.
+//
+// Calls for different groups may come from different threads. Misuse (sending twice, stepping
+// before a reset) is answered by a Status; the binding turns it into a Python error.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "step_arrays.h"
+#include "thread_pool.h"
+
+namespace scanline {
+
+enum class Status : u8 {
+  kOk,
+  kBusy,       // results of an earlier call have not been received
+  kNotSent,    // nothing was sent
+  kNotReset,   // an environment was stepped before its first reset
+  kEnded,      // an ended environment must be reset first: autoreset is disabled
+  kBadAction,  // an action index is not in the environment's set
+  kTimeout,
+};
+
+struct Outcome {
+  Status status = Status::kOk;
+  i32 env = -1;  // the environment it is about, if one
+};
+
+// What an environment starts its random draws from.
+struct Seed {
+  u32 ale = 0;       // for ALE's generators
+  EnvStream stream;  // for ours
+};
+
+// One environment with its episode; `Env` as in episode.h, with load(u32 seed, EnvStream).
+template <class Env>
+struct Slot {
+  template <class... Args>
+  Slot(std::shared_ptr<const EpisodeRules> shared, std::shared_ptr<const StartCache<Env>> cache,
+       Args&&... args)
+      : rules(std::move(shared)),
+        starts(std::move(cache)),
+        env(std::forward<Args>(args)...),
+        episode(env, *rules, starts.get()) {}
+
+  void load(const Seed& seed) {
+    env.load(seed.ale, seed.stream);
+    episode.seed(seed.ale, seed.stream);
+  }
+
+  std::shared_ptr<const EpisodeRules> rules;
+  std::shared_ptr<const StartCache<Env>> starts;
+  Env env;
+  Episode<Env> episode;
+};
+
+template <class Env>
+class Batch {
+ public:
+  using Clock = ThreadPool::Clock;
+  using Slots = std::vector<std::unique_ptr<Slot<Env>>>;
+
+  Batch(Slots slots, i32 num_groups, i32 num_threads)
+      : slots_(std::move(slots)),
+        frame_bytes_(slots_[0]->rules->observer->frame_bytes()),
+        staging_(num_envs(), frame_bytes_),
+        jobs_(slots_.size()),
+        pool_(num_threads, num_groups, [this](i32 env) { run(env); }) {
+    for (i32 g = 0; g < num_groups; ++g)
+      groups_.emplace_back(new Group(group_size(num_groups), num_threads));
+  }
+
+  i32 num_envs() const { return static_cast<i32>(slots_.size()); }
+  i32 num_groups() const { return static_cast<i32>(groups_.size()); }
+  i32 num_threads() const { return pool_.num_threads(); }
+  i32 frame_bytes() const { return frame_bytes_; }
+  i32 group_size() const { return group_size(num_groups()); }
+  Slot<Env>& slot(i32 env) { return *slots_[static_cast<size_t>(env)]; }
+
+  struct Reset {
+    const bool* mask = nullptr;   // [b], or null for all
+    const Seed* seeds = nullptr;  // [b], or null: the random draws go on
+    bool resume = false;          // only do what an end or a lost life waits for
+  };
+
+  // Starts episodes and waits for them.
+  Outcome reset(i32 group, const StepArrays& out, const Reset& how, Clock::time_point deadline) {
+    Group& g = *groups_[static_cast<size_t>(group)];
+    if (g.sent) return {Status::kBusy, -1};
+    i32 num_jobs = 0;
+    for (i32 i = 0; i < group_size(); ++i) {
+      if (how.mask != nullptr && !how.mask[i]) continue;
+      const i32 env = group * group_size() + i;
+      if (how.seeds == nullptr && !slot(env).episode.state.started && !how.resume)
+        return {Status::kNotReset, env};
+      prepare(env, how.resume ? Kind::kRestart : Kind::kReset, 0, out.row(i, frame_bytes_));
+      if (how.seeds != nullptr) {
+        jobs_[static_cast<size_t>(env)].loads = true;
+        jobs_[static_cast<size_t>(env)].seed = how.seeds[i];
+      }
+      g.work.jobs()[num_jobs++] = env;
+    }
+    launch(g.work, num_jobs);
+    return wait(g, deadline);
+  }
+
+  // `out` may be null: the results then wait in the batch until they are received.
+  Outcome send(i32 group, const i64* actions, const StepArrays* out) {
+    Group& g = *groups_[static_cast<size_t>(group)];
+    if (g.sent) return {Status::kBusy, -1};
+    const i32 first = group * group_size();
+    for (i32 i = 0; i < group_size(); ++i) {
+      const Outcome outcome = check(first + i, actions[i]);
+      if (outcome.status != Status::kOk) return outcome;
+    }
+    for (i32 i = 0; i < group_size(); ++i) {
+      const StepRow row = out != nullptr ? out->row(i, frame_bytes_)
+                                         : staging_.arrays().row(first + i, frame_bytes_);
+      prepare(first + i, Kind::kStep, static_cast<u32>(actions[i]), row);
+      g.work.jobs()[i] = first + i;
+    }
+    g.staged = out == nullptr;
+    launch(g.work, group_size());
+    g.sent = true;
+    return {};
+  }
+
+  // Waits for what was sent; copies it to `out` if `send` was not told where it goes.
+  Outcome recv(i32 group, const StepArrays* out, Clock::time_point deadline) {
+    Group& g = *groups_[static_cast<size_t>(group)];
+    if (!g.sent) return {Status::kNotSent, -1};
+    const Outcome outcome = wait(g, deadline);
+    if (outcome.status != Status::kOk) return outcome;
+    g.sent = false;
+    if (!g.staged || out == nullptr) return {};
+    const i32 first = group * group_size();
+    for (i32 i = 0; i < group_size(); ++i) {
+      copy_row(staging_.arrays().row(first + i, frame_bytes_), out->row(i, frame_bytes_),
+               frame_bytes_);
+    }
+    return {};
+  }
+
+  // Fills `ready` with the groups whose results wait; gives their number, 0 when time is up.
+  i32 poll(i32* ready, Clock::time_point deadline) {
+    const auto any = [this] {
+      for (const auto& g : groups_) {
+        if (g->sent && g->work.done() && g->work.num_users == 0) return true;
+      }
+      return false;
+    };
+    if (!pool_.wait_for(any, deadline)) return 0;
+    i32 count = 0;
+    for (i32 g = 0; g < num_groups(); ++g) {
+      Group& group = *groups_[static_cast<size_t>(g)];
+      if (group.sent && pool_.idle(group.work)) ready[count++] = g;
+    }
+    return count;
+  }
+
+  // True if no environment is being stepped and no result waits.
+  bool at_rest() const {
+    for (const auto& g : groups_) {
+      if (g->sent) return false;
+    }
+    return true;
+  }
+
+ private:
+  enum class Kind : u8 { kStep, kReset, kRestart };
+
+  struct Job {
+    StepRow row{};
+    u32 action = 0;
+    Kind kind = Kind::kStep;
+    bool loads = false;  // begin with a console loaded anew, from `seed`
+    Seed seed;
+  };
+
+  struct Group {
+    Group(i32 size, i32 num_threads) : work(size, num_threads) {}
+    Work work;
+    bool sent = false;
+    bool staged = false;
+  };
+
+  i32 group_size(i32 num_groups) const { return num_envs() / num_groups; }
+
+  Outcome check(i32 env, i64 action) {
+    const auto& episode = slot(env).episode;
+    if (!episode.state.started) return {Status::kNotReset, env};
+    if (action < 0 || action >= static_cast<i64>(episode.num_actions()))
+      return {Status::kBadAction, env};
+    const bool disabled = slot(env).rules->settings.autoreset == Autoreset::kDisabled;
+    if (disabled && episode.state.pending != 0) return {Status::kEnded, env};
+    return {};
+  }
+
+  void prepare(i32 env, Kind kind, u32 action, const StepRow& row) {
+    Job& job = jobs_[static_cast<size_t>(env)];
+    job.row = row;
+    job.action = action;
+    job.kind = kind;
+    job.loads = false;
+  }
+
+  void launch(Work& work, i32 num_jobs) {
+    work.arm(num_jobs);
+    if (num_jobs > 0) pool_.submit(work, num_jobs);
+  }
+
+  Outcome wait(Group& group, Clock::time_point deadline) {
+    return {pool_.wait(group.work, deadline) ? Status::kOk : Status::kTimeout, -1};
+  }
+
+  void run(i32 env) {
+    static thread_local Observer::Scratch scratch;
+    const Job& job = jobs_[static_cast<size_t>(env)];
+    Episode<Env>& episode = slot(env).episode;
+    if (job.loads) slot(env).load(job.seed);
+    switch (job.kind) {
+      case Kind::kStep:
+        episode.step(job.action, job.row, scratch);
+        break;
+      case Kind::kReset:
+        episode.reset(job.row, scratch);
+        break;
+      case Kind::kRestart:
+        episode.restart(job.row, scratch);
+        break;
+    }
+  }
+
+  Slots slots_;
+  i32 frame_bytes_;
+  Staging staging_;
+  std::vector<Job> jobs_;
+  std::vector<std::unique_ptr<Group>> groups_;
+  ThreadPool pool_;  // last: its threads use all of the above
+};
+
+}  // namespace scanline

@@ -1,0 +1,103 @@
+// step_arrays.h -- the arrays that a batch writes its results into, one entry per environment.
+//
+// Plain pointers to memory that somebody else owns: the caller's own arrays, or a Staging. The
+// last four may be null.
+#pragma once
+
+#include <cstring>
+#include <vector>
+
+#include "../env/episode.h"
+
+namespace scanline {
+
+struct StepArrays {
+  u8* frame = nullptr;                  // [b, frame bytes]
+  u8* depth = nullptr;                  // [b]
+  float* reward = nullptr;              // [b]
+  float* raw_reward = nullptr;          // [b]
+  bool* terminated = nullptr;           // [b]
+  bool* truncated = nullptr;            // [b]
+  bool* life_lost = nullptr;            // [b]
+  i32* lives = nullptr;                 // [b]
+  u8* final_frame = nullptr;            // [b, frame bytes], written where an episode ended
+  i32* frame_number = nullptr;          // [b]
+  i32* episode_frame_number = nullptr;  // [b]
+  float* episode_return = nullptr;      // [b], raw rewards of the episode so far
+  i32* episode_agent_steps = nullptr;   // [b]
+
+  StepRow row(i32 i, i32 frame_bytes) const {
+    const auto at = [i](auto* base) { return base == nullptr ? nullptr : base + i; };
+    const auto frame_at = [&](u8* base) {
+      return base == nullptr ? nullptr : base + static_cast<std::ptrdiff_t>(i) * frame_bytes;
+    };
+    return {frame_at(frame),
+            at(depth),
+            at(reward),
+            at(raw_reward),
+            at(terminated),
+            at(truncated),
+            at(life_lost),
+            at(lives),
+            frame_at(final_frame),
+            at(frame_number),
+            at(episode_frame_number),
+            at(episode_return),
+            at(episode_agent_steps)};
+  }
+};
+
+// Copies one environment's results; the final frame only where an episode ended.
+inline void copy_row(const StepRow& from, const StepRow& to, i32 frame_bytes) {
+  const auto copy = [](auto* target, const auto* source) {
+    if (target != nullptr) *target = *source;
+  };
+  std::memcpy(to.frame, from.frame, static_cast<size_t>(frame_bytes));
+  if (*from.terminated || *from.truncated)
+    std::memcpy(to.final_frame, from.final_frame, static_cast<size_t>(frame_bytes));
+  copy(to.depth, from.depth);
+  copy(to.reward, from.reward);
+  copy(to.raw_reward, from.raw_reward);
+  copy(to.terminated, from.terminated);
+  copy(to.truncated, from.truncated);
+  copy(to.life_lost, from.life_lost);
+  copy(to.lives, from.lives);
+  copy(to.frame_number, from.frame_number);
+  copy(to.episode_frame_number, from.episode_frame_number);
+  copy(to.episode_return, from.episode_return);
+  copy(to.episode_agent_steps, from.episode_agent_steps);
+}
+
+// Memory for the results of environments whose caller has not yet said where they go.
+class Staging {
+ public:
+  Staging(i32 num_envs, i32 frame_bytes) {
+    const size_t n = static_cast<size_t>(num_envs), bytes = n * static_cast<size_t>(frame_bytes);
+    bytes_.resize(2 * bytes + 4 * n);
+    words_.resize(7 * n * sizeof(float));
+    u8* b = bytes_.data();
+    arrays_.frame = b;
+    arrays_.final_frame = b + bytes;
+    arrays_.depth = b + 2 * bytes;
+    arrays_.terminated = reinterpret_cast<bool*>(arrays_.depth + n);
+    arrays_.truncated = arrays_.terminated + n;
+    arrays_.life_lost = arrays_.truncated + n;
+    float* f = reinterpret_cast<float*>(words_.data());
+    arrays_.reward = f;
+    arrays_.raw_reward = f + n;
+    arrays_.episode_return = f + 2 * n;
+    i32* w = reinterpret_cast<i32*>(f + 3 * n);
+    arrays_.lives = w;
+    arrays_.frame_number = w + n;
+    arrays_.episode_frame_number = w + 2 * n;
+    arrays_.episode_agent_steps = w + 3 * n;
+  }
+  const StepArrays& arrays() const { return arrays_; }
+
+ private:
+  std::vector<u8> bytes_;
+  std::vector<u8> words_;
+  StepArrays arrays_;
+};
+
+}  // namespace scanline

@@ -1,0 +1,131 @@
+// thread_pool.h -- threads that run jobs, and waiting with a time limit.
+//
+// Takes lists of jobs (work.h) and one function that runs a job; knows nothing of environments.
+// At most `num_threads` threads run jobs at any moment. A caller that waits for a list helps with
+// it when a place is free, so that lockstep stepping needs no hand-over between threads.
+// Any number of callers; each list has one owner at a time.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "work.h"
+
+namespace scanline {
+
+class ThreadPool {
+ public:
+  using Clock = std::chrono::steady_clock;
+  using Job = std::function<void(i32 job)>;
+
+  // `max_lists` lists may be submitted at once.
+  ThreadPool(i32 num_threads, i32 max_lists, Job job)
+      : job_(std::move(job)), num_threads_(num_threads) {
+    queue_.reserve(static_cast<size_t>(max_lists));
+    for (i32 i = 0; i < num_threads; ++i) threads_.emplace_back([this, i] { serve(i); });
+  }
+
+  ~ThreadPool() {
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      stopping_ = true;
+    }
+    work_ready_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+  i32 num_threads() const { return num_threads_; }
+
+  // The list must be armed, and untouched until it is done.
+  void submit(Work& work, i32 num_jobs) {
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      work.queued = true;
+      queue_.push_back(&work);
+    }
+    if (num_jobs >= num_threads_) {
+      work_ready_.notify_all();
+    } else {
+      for (i32 i = 0; i < num_jobs; ++i) work_ready_.notify_one();
+    }
+  }
+
+  // False if the list was not done in time.
+  bool wait(Work& work, Clock::time_point deadline) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    if (work.queued && num_running_ < num_threads_) help(work, lock);
+    // Until nobody looks at the list any more, so that its owner may arm it again.
+    return progress_.wait_until(lock, deadline, [&] { return work.done() && work.num_users == 0; });
+  }
+
+  // Waits until `ready` holds; it is called under the pool's lock after every finished list.
+  template <class Condition>
+  bool wait_for(Condition ready, Clock::time_point deadline) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    return progress_.wait_until(lock, deadline, ready);
+  }
+
+  bool idle(const Work& work) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return work.done() && work.num_users == 0;
+  }
+
+ private:
+  void serve(i32 thread) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    while (true) {
+      work_ready_.wait(
+          lock, [this] { return stopping_ || (!queue_.empty() && num_running_ < num_threads_); });
+      if (stopping_) return;
+      empty(*queue_.front(), thread, lock);
+    }
+  }
+
+  void help(Work& work, std::unique_lock<std::mutex>& lock) {
+    empty(work, num_threads_, lock);
+    if (!queue_.empty()) work_ready_.notify_one();
+  }
+
+  // Runs jobs of one list until none is left to take. The lock is held on entry and exit only.
+  void empty(Work& work, i32 thread, std::unique_lock<std::mutex>& lock) {
+    ++num_running_;
+    ++work.num_users;
+    lock.unlock();
+    for (i32 job = work.take(thread); job >= 0; job = work.take(thread)) {
+      job_(job);
+      work.finish_one();
+    }
+    lock.lock();
+    --num_running_;
+    --work.num_users;
+    if (work.queued) {
+      work.queued = false;
+      remove(work);
+    }
+    if (work.num_users == 0) progress_.notify_all();
+  }
+
+  void remove(const Work& work) {
+    for (size_t i = 0; i < queue_.size(); ++i) {
+      if (queue_[i] != &work) continue;
+      queue_.erase(queue_.begin() + static_cast<std::ptrdiff_t>(i));
+      return;
+    }
+  }
+
+  Job job_;
+  i32 num_threads_;
+  std::mutex mutex_;
+  std::condition_variable work_ready_;  // the queue is not empty, or a place became free
+  std::condition_variable progress_;    // a list was finished
+  std::vector<Work*> queue_;            // lists that still have jobs to take, oldest first
+  i32 num_running_ = 0;
+  bool stopping_ = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace scanline

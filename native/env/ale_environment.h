@@ -1,0 +1,254 @@
+// ale_environment.h -- ALE's environment around one console: act, reset, modes, sticky actions.
+//
+// Takes a console and a row of the game table; gives reward, lives, end and frame counters that
+// are equal to ale-py's frame by frame. An episode's agent steps are not its business.
+//
+//   Console: SeenConsole<...>; it draws unseen frames only when their pictures are asked for
+//   Random:  u32 next(); ALE's own stream is MersenneTwister, seeded with `random_seed`
+//
+// A frame may be emulated unseen, which leaves its picture undrawn; show_pictures() draws what is
+// missing of the last two. The constructor is ALE's loadROM: it ends with one full reset.
+#pragma once
+
+#include "../core/controllers.h"
+#include "../core/system_random.h"
+#include "../games/modes.h"
+#include "../games/step.h"
+
+namespace scanline {
+
+struct AleSettings {
+  float repeat_action_probability = 0.25f;  // of each frame, for each player
+  i32 episode_limit_frames = 0;             // truncates the episode; 0: never
+};
+
+// What an environment remembers besides its console and its random stream. No padding.
+struct AleState {
+  games::GameState game;
+  PaddlePositions paddles;
+  float strength[2];  // of the held actions, for paddles
+  i32 frame_number;
+  i32 episode_frame_number;
+  u32 mode;
+  u32 difficulty;
+  u8 held[2];  // actions in force, as asked for: players A and B
+  u8 mode_failed;
+  u8 unused;
+};
+static_assert(sizeof(AleState) == sizeof(games::GameState) + 8 + 8 + 16 + 4, "no padding");
+
+template <class ConsoleType, class Random = MersenneTwister>
+class AleEnvironment {
+ public:
+  static constexpr u32 kNoopFrames = 60, kResetFrames = 4;
+
+  AleEnvironment(const RomImage& rom, const games::GameRow& row, const AleSettings& settings,
+                 const Random& random)
+      : console_(rom), row_(row), settings_(settings), random_(random) {
+    state_.mode = games::mode_at(row, 0);
+    state_.strength[0] = state_.strength[1] = 1.0f;
+    reset(true);
+  }
+
+  // ---- acting ----
+
+  // One frame. Actions are 0..17 for both players; what the game does not allow is a NOOP.
+  i32 act(u32 action_a, bool seen = true) { return act(action_a, games::kNoop, 1.0f, 1.0f, seen); }
+
+  i32 act(u32 action_a, u32 action_b, float strength_a, float strength_b, bool seen = true) {
+    ask(0, action_a, strength_a);
+    ask(1, action_b, strength_b);
+    if (game_over() || truncated()) return 0;
+    emulate({{allowed(state_.held[0]), allowed(state_.held[1])},
+             {state_.strength[0], state_.strength[1]}},
+            1, seen);
+    count_frame();
+    return state_.game.reward;
+  }
+
+  // ALE's reset_game, which is no function of the ROM alone: RAM survives it.
+  void reset(bool seen = false) {
+    state_.episode_frame_number = 0;
+    state_.paddles = centred_paddles(console_.properties());
+    console_.system_reset();
+    emulate(player_a(games::kNoop), kNoopFrames, seen);
+    soft_reset(seen);
+    games::reset(row_, state_.game);
+    Driver driver{*this, seen};
+    state_.mode_failed = !games::select_mode(row_, state_.game, state_.mode, driver);
+    soft_reset(seen);
+    for (const games::ActionRun& run : row_.starts) {
+      emulate(player_a(run.action), run.frames, seen);
+    }
+  }
+
+  // ---- settings that change while it runs ----
+
+  // From the next reset on; the caller has checked that the game offers it.
+  void set_mode(u32 mode) { state_.mode = mode; }
+  // From the next frame on: bit 0 left switch, bit 1 right switch in position A.
+  void set_difficulty(u32 difficulty) { state_.difficulty = difficulty; }
+  u32 mode() const { return state_.mode; }
+  u32 difficulty() const { return state_.difficulty; }
+  // The menu of the last reset never showed the mode (ALE would still be pressing SELECT).
+  bool mode_failed() const { return state_.mode_failed != 0; }
+
+  // ---- results ----
+
+  bool game_over() const { return state_.game.terminal != 0; }
+  bool truncated() const {
+    const i32 limit = settings_.episode_limit_frames;
+    return limit > 0 && state_.episode_frame_number >= limit;
+  }
+  i32 lives() const { return state_.game.lives; }
+  i32 frame_number() const { return state_.frame_number; }
+  i32 episode_frame_number() const { return state_.episode_frame_number; }
+  const games::GameRow& row() const { return row_; }
+  ConsoleType& console() { return console_; }
+  const Properties& properties() const { return console_.properties(); }
+  const u8* ram() const { return console_.machine.ram; }
+  i32 screen_height() const { return console_.screen_height(); }
+  const u8* screen() const { return console_.screen(); }
+  const u8* previous_screen() const { return console_.previous_screen(); }
+
+  // Draws the newest picture, or the newest two, if that has not been done.
+  void show_pictures(i32 count = 2) { console_.show_pictures(count); }
+
+  // ---- snapshots ----
+
+  struct Snapshot {
+    ConsoleSnapshot console;
+    AleState state;
+    Random random;
+  };
+
+  Snapshot save() {
+    Snapshot snapshot{{}, state_, random_};
+    console_.save(snapshot.console);
+    return snapshot;
+  }
+  void save(Snapshot& snapshot) {
+    console_.save(snapshot.console);
+    snapshot.state = state_;
+    snapshot.random = random_;
+  }
+  void restore(const Snapshot& snapshot) {
+    console_.restore(snapshot.console);
+    state_ = snapshot.state;
+    random_ = snapshot.random;
+  }
+  // Takes over the game of a snapshot, but keeps its own random stream and frame count.
+  void start_from(const Snapshot& snapshot) {
+    const i32 frame_number = state_.frame_number;
+    console_.restore(snapshot.console);
+    state_ = snapshot.state;
+    state_.frame_number = frame_number;
+  }
+
+ private:
+  // What the score rules may read.
+  struct Memory {
+    const ConsoleType& console;
+    u8 ram(u8 address) const { return console.ram(address); }
+    u8 cartridge(u16 address) const { return console.cartridge_ram(address); }
+  };
+
+  // What the selection of a mode may do.
+  struct Driver {
+    AleEnvironment& env;
+    bool seen;
+    u8 ram(u8 address) const { return env.console_.ram(address); }
+    u8 cartridge(u16 address) const { return env.console_.cartridge_ram(address); }
+    void press_select(u32 num_frames) { env.press_select(num_frames, seen); }
+    void soft_reset() { env.soft_reset(seen); }
+    void act(u32 action) { env.act(action, seen); }
+    u32 random() { return env.random_.next(); }
+  };
+
+  // What both players do in a frame; the strength matters to paddles only.
+  struct Joint {
+    u32 action[2];
+    float strength[2];
+  };
+
+  static Joint player_a(u32 action) { return {{action, games::kNoop}, {1.0f, 1.0f}}; }
+
+  void ask(u32 player, u32 action, float strength) {
+    const double draw = random_.next() / 4294967296.0;
+    if (draw < static_cast<double>(settings_.repeat_action_probability)) return;
+    state_.held[player] = action < games::kNumActions ? static_cast<u8>(action) : u8{games::kNoop};
+    state_.strength[player] = strength;
+  }
+
+  u32 allowed(u32 action) const {
+    return row_.legal_actions >> action & 1 ? action : u32{games::kNoop};
+  }
+
+  void count_frame() {
+    ++state_.frame_number;
+    ++state_.episode_frame_number;
+  }
+
+  // Frames that the score rules watch, with the actions held all along.
+  void emulate(const Joint& joint, u32 num_frames, bool seen) {
+    for (u32 i = 0; i < num_frames; ++i) {
+      set_inputs(joint);
+      console_.run_frame(seen);
+      games::step(row_, state_.game, Memory{console_});
+    }
+  }
+
+  void soft_reset(bool seen) {
+    emulate(player_a(games::kReset), kResetFrames, seen);
+    state_.held[0] = state_.held[1] = games::kNoop;
+  }
+
+  // The score rules do not see the frames with SELECT, only the one after them.
+  void press_select(u32 num_frames, bool seen) {
+    release_all();
+    set_switches(console_.machine, true, false, state_.difficulty);
+    for (u32 i = 0; i < num_frames; ++i) console_.run_frame(seen);
+    emulate(player_a(games::kNoop), 1, seen);
+    count_frame();
+  }
+
+  void release_all() {
+    if (uses_paddles(properties())) {
+      set_paddle_buttons(console_.machine, properties(), false, false);
+    } else {
+      set_joysticks(console_.machine, properties(), games::kNoop, games::kNoop);
+    }
+  }
+
+  void set_inputs(const Joint& joint) {
+    const bool reset = joint.action[0] == games::kReset;
+    set_switches(console_.machine, false, reset, state_.difficulty);
+    if (uses_paddles(properties())) {
+      set_paddles(joint);
+    } else {
+      set_joysticks(console_.machine, properties(), joint.action[0], joint.action[1]);
+    }
+  }
+
+  void set_paddles(const Joint& joint) {
+    i32* resistance = state_.paddles.resistance;
+    for (u32 i = 0; i < 2; ++i) {
+      turn_paddle(resistance[i], properties(), joint.action[i], joint.strength[i]);
+    }
+    set_paddle_resistances(console_.machine, properties(), resistance[0], resistance[1]);
+    set_paddle_buttons(console_.machine, properties(), fires(joint.action[0]),
+                       fires(joint.action[1]));
+  }
+
+  static bool fires(u32 action) {
+    return action == games::kFire || (action >= games::kUpFire && action < games::kNumActions);
+  }
+
+  ConsoleType console_;
+  const games::GameRow& row_;
+  AleSettings settings_;
+  Random random_;
+  AleState state_ = {};
+};
+
+}  // namespace scanline

@@ -1,0 +1,81 @@
+// game_environment.h -- one game in one mode as the environment that episodes are played in.
+//
+// Joins a ROM, a row of the game table, the console in use and a random stream; the console can be
+// loaded anew with another seed, which is what ALE does when it is seeded. Nothing here decides
+// what an agent step means.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "../core/console_fast.h"
+#include "../core/palette.h"
+#include "ale_environment.h"
+#include "env_random.h"
+#include "seen_console.h"
+
+namespace scanline {
+
+// What is fixed while a game runs; shared by all its environments.
+struct GameVariant {
+  std::vector<u8> bytes;       // of the ROM; `rom` points into it
+  std::vector<DecodedOp> ops;  // its decoded program; likewise
+  RomImage rom;
+  const games::GameRow* row = nullptr;
+  u32 mode = 0;
+  u32 difficulty = 0;
+  double sticky = 0.0;
+  RandomStream random_stream = RandomStream::kCounter;
+};
+
+class GameEnvironment {
+ public:
+  using Ale = AleEnvironment<SeenConsole<FastConsole>, EnvRandom>;
+  using Snapshot = Ale::Snapshot;
+
+  explicit GameEnvironment(std::shared_ptr<const GameVariant> variant)
+      : variant_(std::move(variant)) {}
+
+  // ALE's loadROM, then its setMode and setDifficulty.
+  void load(u32 seed, const EnvStream& stream) {
+    const AleSettings settings{static_cast<float>(variant_->sticky), 0};
+    ale_.emplace(variant_->rom, *variant_->row, settings,
+                 EnvRandom(variant_->random_stream, seed, stream));
+    ale_->set_mode(variant_->mode);
+    ale_->set_difficulty(variant_->difficulty);
+  }
+  bool is_loaded() const { return ale_.has_value(); }
+  const GameVariant& variant() const { return *variant_; }
+
+  void reset() { ale_->reset(); }
+  i32 act(u32 action, bool seen) { return ale_->act(action, seen); }
+  bool game_over() const { return ale_->game_over(); }
+  i32 lives() const { return ale_->lives(); }
+  i32 frame_number() const { return ale_->frame_number(); }
+  i32 episode_frame_number() const { return ale_->episode_frame_number(); }
+  const u8* ram() const { return ale_->ram(); }
+  const u8* screen() const { return ale_->screen(); }
+  const u8* previous_screen() const { return ale_->previous_screen(); }
+  i32 screen_height() const { return ale_->screen_height(); }
+  const Properties& properties() const { return ale_->properties(); }
+  void show_pictures(i32 count) { ale_->show_pictures(count); }
+
+  static Snapshot blank_snapshot() {
+    return {{}, {}, EnvRandom(RandomStream::kCounter, 0, EnvStream{})};
+  }
+  void save(Snapshot& snapshot) { ale_->save(snapshot); }
+  void restore(const Snapshot& snapshot) {
+    if (!is_loaded()) load(0, EnvStream{});
+    ale_->restore(snapshot);
+  }
+  // Takes over the game of a snapshot, but keeps its own random stream and frame count.
+  void start_from(const Snapshot& snapshot) { ale_->start_from(snapshot); }
+
+ private:
+  std::shared_ptr<const GameVariant> variant_;
+  std::optional<Ale> ale_;
+};
+
+}  // namespace scanline

@@ -1,0 +1,79 @@
+// snapshot_bytes.h -- structs as versioned bytes, and the refusal of bytes that do not fit.
+//
+// Takes a header that says what the bytes belong to, and the parts; gives them as one run. Reading
+// compares headers and a fingerprint of the content first and changes nothing if they differ. The
+// bytes are those of the structs, so they are for the same build on the same kind of machine.
+#pragma once
+
+#include <cstring>
+#include <vector>
+
+#include "../core/md5.h"
+#include "../core/rom.h"
+#include "../core/state.h"
+#include "fingerprint.h"
+
+namespace scanline {
+
+struct SnapshotHeader {
+  char magic[8] = {'s', 'c', 'a', 'n', 'l', 'i', 'n', 'e'};
+  u32 version = kStateVersion;
+  u32 part_bytes[3] = {0, 0, 0};
+  u64 rom_high = 0, rom_low = 0;
+  u64 settings = 0;  // fingerprint of what the environment was built with
+  u64 content = 0;   // fingerprint of the parts
+
+  u64 content_bytes() const { return u64{part_bytes[0]} + part_bytes[1] + part_bytes[2]; }
+};
+static_assert(sizeof(SnapshotHeader) == 56, "no padding");
+
+inline SnapshotHeader snapshot_header(const u8* rom, u32 rom_bytes, u64 settings) {
+  SnapshotHeader header;
+  const Md5Digest md5 = md5_of(rom, rom_bytes);
+  header.rom_high = md5.high;
+  header.rom_low = md5.low;
+  header.settings = settings;
+  return header;
+}
+
+inline std::vector<u8> packed(SnapshotHeader header, const void* const (&parts)[3]) {
+  std::vector<u8> bytes(sizeof header + header.content_bytes());
+  u8* to = bytes.data() + sizeof header;
+  for (u32 i = 0; i < 3; ++i) {
+    if (header.part_bytes[i] > 0) std::memcpy(to, parts[i], header.part_bytes[i]);
+    to += header.part_bytes[i];
+  }
+  header.content = fingerprint(bytes.data() + sizeof header, header.content_bytes());
+  std::memcpy(bytes.data(), &header, sizeof header);
+  return bytes;
+}
+
+// Null if the bytes fit the header, else the reason why not, to follow "because".
+inline const char* misfit(const SnapshotHeader& wanted, const u8* bytes, u64 size) {
+  SnapshotHeader found;
+  if (size < sizeof found) return "it is too short";
+  std::memcpy(&found, bytes, sizeof found);
+  if (std::memcmp(found.magic, wanted.magic, 8) != 0) return "it is none of this engine";
+  if (found.version != wanted.version) return "another version of scanline took it";
+  if (found.rom_high != wanted.rom_high || found.rom_low != wanted.rom_low)
+    return "it was taken from another game";
+  if (found.settings != wanted.settings)
+    return "it was taken under another protocol or other settings";
+  if (std::memcmp(found.part_bytes, wanted.part_bytes, sizeof found.part_bytes) != 0 ||
+      size != sizeof found + found.content_bytes())
+    return "its length is wrong";
+  if (fingerprint(bytes + sizeof found, found.content_bytes()) != found.content)
+    return "its bytes are damaged";
+  return nullptr;
+}
+
+// Copies the parts out of bytes that fit.
+inline void unpack(const SnapshotHeader& header, const u8* bytes, void* const (&parts)[3]) {
+  bytes += sizeof header;
+  for (u32 i = 0; i < 3; ++i) {
+    if (header.part_bytes[i] > 0) std::memcpy(parts[i], bytes, header.part_bytes[i]);
+    bytes += header.part_bytes[i];
+  }
+}
+
+}  // namespace scanline

@@ -1,0 +1,92 @@
+// roms_loops.cpp -- the decoded loops against the plain one on real ROMs, state by state.
+//
+// Takes a number of frames and ROM files; drives three consoles with the same random joystick and
+// compares their states after every frame. No unit test: needs ROMs, which are not ours to ship.
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "../core/console.h"
+#include "../core/loop_decoded.h"
+#include "../core/rom_identify.h"
+#include "../core/tia_masks.h"
+#include "check.h"
+
+using namespace scanline;
+
+namespace {
+
+struct LoadedRom {
+  std::vector<u8> bytes;
+  std::vector<DecodedOp> ops;
+  RomImage image;
+};
+
+std::unique_ptr<LoadedRom> load(const char* path) {
+  auto rom = std::make_unique<LoadedRom>();
+  rom->bytes.resize(1 << 17);
+  FILE* file = std::fopen(path, "rb");
+  rom->bytes.resize(file ? std::fread(rom->bytes.data(), 1, rom->bytes.size(), file) : 0);
+  if (file) std::fclose(file);
+  rom->image = identify_rom(rom->bytes.data(), u32(rom->bytes.size()));
+  rom->ops.resize(num_decoded_ops(rom->image));
+  decode_rom(rom->image, rom->ops.data());
+  rom->image.ops = rom->ops.data();
+  return rom;
+}
+
+// Name of the first field that differs, or null.
+const char* difference(const ConsoleState& a, const ConsoleState& b) {
+#define SCANLINE_SCALAR(type, name) \
+  if (a.machine.name != b.machine.name) return #name;
+#define SCANLINE_ARRAY(type, name, count) \
+  if (std::memcmp(a.machine.name, b.machine.name, sizeof a.machine.name) != 0) return #name;
+  SCANLINE_STATE_FIELDS(SCANLINE_SCALAR, SCANLINE_ARRAY)
+#undef SCANLINE_SCALAR
+#undef SCANLINE_ARRAY
+  return std::memcmp(&a, &b, sizeof a) == 0 ? nullptr : "cartridge";
+}
+
+template <class ConsoleType>
+ConsoleState step(ConsoleType& console, int action, int frame) {
+  set_joysticks(console.machine, console.properties(), u32(action), 0);
+  set_switches(console.machine, frame % 700 == 20, frame % 900 < 4, 0);
+  console.run_frame(false);
+  return console.state();
+}
+
+bool report(const char* which, const char* field, int frame) {
+  if (field) std::printf("  %s loop: %s differs in frame %d\n", which, field, frame);
+  return field == nullptr;
+}
+
+bool frames_are_equal(const RomImage& rom, int num_frames) {
+  auto plain = std::make_unique<BasicConsole<PlainLoop, MaskTia>>(rom);
+  auto decoded = std::make_unique<BasicConsole<DecodedLoop, MaskTia>>(rom);
+  auto skipping = std::make_unique<BasicConsole<SkippingLoop, MaskTia>>(rom);
+  check::Random random(7);
+  int action = 0;
+  for (int frame = 0; frame < num_frames; ++frame) {
+    if (random.one_in(8)) action = random.below(18);
+    const ConsoleState expected = step(*plain, action, frame);
+    if (!report("decoded", difference(expected, step(*decoded, action, frame)), frame))
+      return false;
+    if (!report("skipping", difference(expected, step(*skipping, action, frame)), frame))
+      return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int num_frames = argc > 1 ? std::atoi(argv[1]) : 0;
+  for (int i = 2; i < argc; ++i) {
+    const auto rom = load(argv[i]);
+    const bool equal = is_supported(rom->image.type) && frames_are_equal(rom->image, num_frames);
+    if (!equal) std::printf("%s differs\n", argv[i]);
+    CHECK(equal);
+  }
+  return check::result("roms_loops");
+}

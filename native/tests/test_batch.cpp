@@ -1,0 +1,159 @@
+// test_batch.cpp -- results must not depend on threads, groups or the way of waiting.
+#include "../cpu/batch.h"
+#include "check.h"
+#include "fake_env.h"
+
+using namespace scanline;
+
+namespace {
+
+constexpr i32 kNumEnvs = 12, kFrameBytes = 84 * 84, kNumSteps = 60;
+using Fakes = Batch<FakeEnv>;
+
+const Fakes::Clock::time_point soon() { return Fakes::Clock::now() + std::chrono::seconds(60); }
+
+EnvSettings usual() {
+  EnvSettings s;
+  s.noop_min = 1;
+  s.frame_skip_min = 2;
+  s.autoreset = Autoreset::kSameStep;
+  s.terminal_frame = TerminalFrame::kStale;
+  return s;
+}
+
+std::unique_ptr<Fakes> make_batch(const EnvSettings& settings, const Observer& observer,
+                                  i32 num_groups, i32 num_threads) {
+  Fakes::Slots slots;
+  for (i32 i = 0; i < kNumEnvs; ++i) {
+    slots.emplace_back(new Slot<FakeEnv>(fake_rules(settings, observer), nullptr, 2 + i % 3, 31));
+    slots.back()->env.logs = false;
+  }
+  return std::make_unique<Fakes>(std::move(slots), num_groups, num_threads);
+}
+
+Seed seed_of(i32 env) { return {static_cast<u32>(env), EnvStream{{3, 4}, static_cast<u32>(env)}}; }
+
+// A reset of a whole group from its seeds.
+Outcome start(Fakes& batch, i32 group, const StepArrays& out) {
+  std::vector<Seed> seeds;
+  for (i32 i = 0; i < batch.group_size(); ++i)
+    seeds.push_back(seed_of(group * batch.group_size() + i));
+  return batch.reset(group, out, {nullptr, seeds.data(), false}, soon());
+}
+
+i64 action_of(i32 env, i32 step) { return (env * 7 + step * 3) % 5; }
+
+// Everything that came out of a run, in the order of environments and steps.
+struct Record {
+  std::vector<float> numbers;
+  std::vector<u8> frames;
+  bool operator==(const Record& other) const {
+    return numbers == other.numbers && frames == other.frames;
+  }
+  void note(const StepArrays& a, i32 at, i32 env, i32 step) {
+    const size_t place = static_cast<size_t>(step * kNumEnvs + env);
+    numbers.resize(static_cast<size_t>((kNumSteps + 1) * kNumEnvs * 8));
+    frames.resize(static_cast<size_t>((kNumSteps + 1) * kNumEnvs) * kFrameBytes);
+    const float values[8] = {
+        a.reward[at],           a.raw_reward[at],   float(a.terminated[at]), float(a.truncated[at]),
+        float(a.life_lost[at]), float(a.lives[at]), float(a.depth[at]),      a.episode_return[at]};
+    std::memcpy(&numbers[place * 8], values, sizeof values);
+    std::memcpy(&frames[place * kFrameBytes], a.frame + at * kFrameBytes, kFrameBytes);
+  }
+};
+
+Record by_groups(i32 num_groups, i32 num_threads, bool direct) {
+  const Observer observer(usual(), FakeEnv::kHeight, FakePalette().view());
+  auto batch = make_batch(usual(), observer, num_groups, num_threads);
+  const i32 size = batch->group_size();
+  std::vector<std::unique_ptr<Staging>> out;
+  Record record;
+  for (i32 g = 0; g < num_groups; ++g) {
+    out.emplace_back(new Staging(size, kFrameBytes));
+    const StepArrays& a = out.back()->arrays();
+    CHECK(start(*batch, g, a).status == Status::kOk);
+    for (i32 i = 0; i < size; ++i) record.note(a, i, g * size + i, 0);
+  }
+  for (i32 step = 1; step <= kNumSteps; ++step) {
+    for (i32 g = 0; g < num_groups; ++g) {
+      std::vector<i64> actions;
+      for (i32 i = 0; i < size; ++i) actions.push_back(action_of(g * size + i, step));
+      const StepArrays* a = direct ? &out[static_cast<size_t>(g)]->arrays() : nullptr;
+      CHECK(batch->send(g, actions.data(), a).status == Status::kOk);
+    }
+    for (i32 g = num_groups - 1; g >= 0; --g) {
+      const StepArrays& a = out[static_cast<size_t>(g)]->arrays();
+      CHECK(batch->recv(g, &a, soon()).status == Status::kOk);
+      for (i32 i = 0; i < size; ++i) record.note(a, i, g * size + i, step);
+    }
+  }
+  CHECK(batch->at_rest());
+  return record;
+}
+
+void test_results_do_not_depend_on_threads_groups_or_waiting() {
+  const Record reference = by_groups(1, 1, true);
+  CHECK(reference.numbers.size() > 0);
+  for (i32 num_threads : {1, 2, 5}) {
+    for (i32 num_groups : {1, 2, 4, 12}) {
+      CHECK(by_groups(num_groups, num_threads, true) == reference);
+      CHECK(by_groups(num_groups, num_threads, false) == reference);
+    }
+  }
+}
+
+void test_misuse_is_named() {
+  EnvSettings s = usual();
+  s.autoreset = Autoreset::kDisabled;
+  const Observer observer(s, FakeEnv::kHeight, FakePalette().view());
+  auto batch = make_batch(s, observer, 2, 2);
+  Staging out(6, kFrameBytes);
+  i64 actions[6] = {0, 0, 0, 0, 0, 0};
+  CHECK(batch->send(0, actions, nullptr).status == Status::kNotReset);
+  CHECK(batch->recv(0, &out.arrays(), soon()).status == Status::kNotSent);
+  CHECK(batch->reset(0, out.arrays(), {}, soon()).status == Status::kNotReset);
+  start(*batch, 0, out.arrays());
+  actions[3] = 5;
+  const Outcome bad = batch->send(0, actions, nullptr);
+  CHECK(bad.status == Status::kBadAction && bad.env == 3);
+  actions[3] = -1;
+  CHECK(batch->send(0, actions, nullptr).status == Status::kBadAction);
+  actions[3] = 0;
+  CHECK(batch->send(0, actions, nullptr).status == Status::kOk);
+  CHECK(batch->send(0, actions, nullptr).status == Status::kBusy);
+  CHECK(batch->reset(0, out.arrays(), {}, soon()).status == Status::kBusy);
+  CHECK(batch->recv(0, &out.arrays(), soon()).status == Status::kOk);
+  Outcome outcome;
+  for (i32 i = 0; i < 100 && outcome.status == Status::kOk; ++i) {
+    outcome = batch->send(0, actions, nullptr);
+    if (outcome.status == Status::kOk) batch->recv(0, &out.arrays(), soon());
+  }
+  CHECK(outcome.status == Status::kEnded);
+  bool mask[6] = {};
+  mask[outcome.env] = true;
+  CHECK(batch->reset(0, out.arrays(), {mask, nullptr, true}, soon()).status == Status::kOk);
+}
+
+void test_poll_gives_the_groups_that_are_ready() {
+  const Observer observer(usual(), FakeEnv::kHeight, FakePalette().view());
+  auto batch = make_batch(usual(), observer, 4, 2);
+  Staging out(3, kFrameBytes);
+  i32 ready[4];
+  CHECK(batch->poll(ready, Fakes::Clock::now() + std::chrono::milliseconds(5)) == 0);
+  const i64 actions[3] = {0, 0, 0};
+  for (i32 g = 0; g < 4; ++g) start(*batch, g, out.arrays());
+  batch->send(2, actions, nullptr);
+  CHECK(batch->poll(ready, soon()) == 1 && ready[0] == 2);
+  CHECK(batch->poll(ready, soon()) == 1);
+  batch->recv(2, &out.arrays(), soon());
+  CHECK(batch->poll(ready, Fakes::Clock::now() + std::chrono::milliseconds(5)) == 0);
+}
+
+}  // namespace
+
+int main() {
+  test_results_do_not_depend_on_threads_groups_or_waiting();
+  test_misuse_is_named();
+  test_poll_gives_the_groups_that_are_ready();
+  return check::result("test_batch");
+}
