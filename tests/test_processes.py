@@ -54,6 +54,14 @@ def is_running(pid: int) -> bool:
         return False
 
 
+def mapped() -> list[str]:
+    """Shared memory that this process maps; what has no name in the file system shows as memfd."""
+    lines = Path("/proc/self/maps").read_text().splitlines()
+    return sorted(
+        line.split(maxsplit=5)[5] for line in lines if "memfd:" in line or "/shm/" in line
+    )
+
+
 def wait_until_gone(pids: list[int], seconds: float) -> bool:
     deadline = time.monotonic() + seconds
     while any(is_running(pid) for pid in pids) and time.monotonic() < deadline:
@@ -86,7 +94,7 @@ def test_large_objects_pass_both_ways() -> None:
 
 
 def test_shared_arrays_are_one_memory_and_have_no_name() -> None:
-    before = set(os.listdir("/dev/shm"))
+    before = mapped()
     shared = SharedArrays(FIELDS)
     assert shared.arrays["flag"].shape == (5,)
     crew = hire(adding, [(shared.fd,), (shared.fd,)], fds=(shared.fd,))
@@ -95,9 +103,10 @@ def test_shared_arrays_are_one_memory_and_have_no_name() -> None:
         worker.order(code)
     collect(crew, 2)
     np.testing.assert_array_equal(shared.arrays["number"], [1, 0, 1])
-    assert set(os.listdir("/dev/shm")) == before
+    assert mapped() == sorted([*before, "/memfd:scanline (deleted)"])
     crew.close()
-    assert set(os.listdir("/dev/shm")) == before
+    del shared
+    assert mapped() == before
 
 
 def test_arrays_in_a_block_do_not_overlap() -> None:
@@ -162,6 +171,9 @@ sys.path[:] = {path!r}
 import test_processes
 from scanline.processes import hire
 crew = hire(test_processes.{entry}, [{args}, {args}])
+for worker in crew.workers:
+    worker.order(1)
+test_processes.collect(crew, 2)
 print(*(worker.process.pid for worker in crew.workers), flush=True)
 time.sleep(3600)
 """
@@ -177,4 +189,8 @@ def test_workers_of_a_killed_parent_end_by_themselves(entry: str, args: str) -> 
         assert len(pids) == 2
         assert all(is_running(pid) for pid in pids)
         parent.send_signal(signal.SIGKILL)
-    assert wait_until_gone(pids, 30.0)
+    gone = wait_until_gone(pids, 30.0)
+    for pid in pids:
+        if is_running(pid):
+            os.kill(pid, signal.SIGKILL)
+    assert gone

@@ -13,6 +13,12 @@
 #include "tia_frame.h"
 #include "tia_registers.h"
 
+#if defined(__CUDA_ARCH__)
+#define SCANLINE_HANDLER SCANLINE_INLINE
+#else
+#define SCANLINE_HANDLER SCANLINE_NOINLINE
+#endif
+
 namespace scanline {
 
 SCANLINE_HD SCANLINE_INLINE u32 lowest_bit(u32 bits) {
@@ -66,13 +72,21 @@ class MaskTia {
     }
   }
 
-  // The same for a register that the caller knows at compile time. Out of line, each with as few
-  // saved registers as it needs; a write behind the last line is another function for that reason.
+  // The same for a register that the caller knows at compile time. On the host out of line, each
+  // with as few saved registers as it needs; a write behind the last line is another function for
+  // that reason. On the device code size counts for more.
   template <u32 target>
-  SCANLINE_HD SCANLINE_NOINLINE bool write_to(u8 value, u32& cycles, bool after_read) {
+  SCANLINE_HD SCANLINE_HANDLER bool write_to(u8 value, u32& cycles, bool after_read) {
+#if defined(__CUDA_ARCH__)
+    const bool late = clock_of(cycles) >= limit_clock_;
+    const bool ended = apply<target>(value, cycles, after_read);
+    if (late) state_.partial = 0;
+    return ended || late;
+#else
     if (SCANLINE_UNLIKELY(clock_of(cycles) >= limit_clock_))
       return write_late<target>(value, cycles, after_read);
     return apply<target>(value, cycles, after_read);
+#endif
   }
 
   SCANLINE_HD void finish() {
@@ -172,7 +186,7 @@ class MaskTia {
 
   // Ends the frame whatever it writes.
   template <u32 target>
-  SCANLINE_HD SCANLINE_NOINLINE bool write_late(u8 value, u32& cycles, bool after_read) {
+  SCANLINE_HD SCANLINE_HANDLER bool write_late(u8 value, u32& cycles, bool after_read) {
     apply<target>(value, cycles, after_read);
     state_.partial = 0;
     return true;
@@ -305,7 +319,7 @@ class MaskTia {
   }
 
   template <u32 i>
-  SCANLINE_HD SCANLINE_NOINLINE void show_grp(u8 value) {
+  SCANLINE_HD SCANLINE_HANDLER void show_grp(u8 value) {
     flush();
     const u8 old[2] = {player_byte(state_, 0), player_byte(state_, 1)};
     write_grp(state_, i, value);
@@ -378,7 +392,7 @@ class MaskTia {
   }
 
   // Objects that are not enabled may move without a flush.
-  SCANLINE_HD SCANLINE_NOINLINE void move(i32 cycle) {
+  SCANLINE_HD SCANLINE_HANDLER void move(i32 cycle) {
     const HmoveBounds bounds = hmove_bounds(cycle);
     u32 moved = 0;
     for (u32 object = kP0; object <= kBall; ++object)

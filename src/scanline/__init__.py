@@ -3,16 +3,28 @@
 run = scanline.train("paac", "pong", agent_steps=1_000_000)
 scanline.evaluate(run.folder)
 envs = scanline.make("pong", num_envs=64)
+
+A public name is imported when it is first asked for: every worker process imports this package,
+and one that only steps environments must not wait for torch.
 """
 
-from . import algorithms, networks, parameters, records, returns, samplers, stores
-from .engines.making import make
-from .recipes import Recipe
-from .training import Run, evaluate, load_policy, train
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from . import algorithms, networks, parameters, records, returns, samplers, stores
+    from .engines.console import Console
+    from .engines.making import make
+    from .recipes import Recipe
+    from .training.scoring import evaluate, load_policy
+    from .training.train import Run, train
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Console",
     "Recipe",
     "Run",
     "__version__",
@@ -28,3 +40,26 @@ __all__ = [
     "stores",
     "train",
 ]
+
+_HOMES = {
+    "Console": ".engines.console",
+    "Recipe": ".recipes",
+    "Run": ".training.train",
+    "evaluate": ".training.scoring",
+    "load_policy": ".training.scoring",
+    "make": ".engines.making",
+    "train": ".training.train",
+}
+"""Module of every public name that is no module itself."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'scanline' has no attribute {name!r}")
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name], __name__), name)
+    return importlib.import_module(f".{name}", __name__)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -99,7 +99,8 @@ def _train(words: list[str]) -> int:
     given = _parse(plan, words[2:], f"{PROGRAM} train {' '.join(positional)}")
     options = TrainOptions(**{f.name: given.pop(f.name) for f in dataclasses.fields(TrainOptions)})
     before = {leaf.name: leaf.value for leaf in settings.leaves(plan)}
-    changes = {name: value for name, value in given.items() if value != before[name]}
+    typed = {word.split("=")[0].lstrip("-").replace("-", "_") for word in words[2:]}
+    changes = {n: v for n, v in given.items() if v != before[n] or n in typed}
     plan = training.make_plan(*positional, **changes)
     out = _numbered(options.out) if options.if_exists == "number" else options.out
     run = training.carry_out(plan, out=out, resume=options.resume)

@@ -138,7 +138,7 @@ class Column:
     dtype: torch.dtype = torch.float32
 
 
-@dataclass
+@dataclass(eq=False)
 class Slot:
     """One rollout's arrays, owned by the store and filled in place by the sampler."""
 
@@ -310,7 +310,7 @@ class EpisodeEnd(NamedTuple):
 
     env: int
     score: float
-    """Sum of raw rewards over the whole game, lives included."""
+    """Sum of raw rewards over the whole game, lives included; no number if it was abandoned."""
     length_agent_steps: int
     started_at: int
     """Number of games started before it, over all environments."""

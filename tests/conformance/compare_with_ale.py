@@ -20,9 +20,8 @@ import tempfile
 import time
 
 import ale_py
-import numpy as np
-
 import console_library
+import numpy as np
 
 ROMS = pathlib.Path(ale_py.__file__).parent / "roms"
 MULTIPLAYER = {
@@ -131,7 +130,8 @@ def main() -> int:
         print(f"{name:20} {found or 'equal'} ({seconds:.1f} s)", flush=True)
     num_different = sum(bool(found) for found in results.values())
     print(
-        f"{len(results) - num_different} of {len(results)} ROMs equal, {options.frames} frames x {options.seeds} seeds"
+        f"{len(results) - num_different} of {len(results)} ROMs equal, "
+        f"{options.frames} frames x {options.seeds} seeds"
     )
     if options.json:
         options.json.write_text(json.dumps(results, indent=1))

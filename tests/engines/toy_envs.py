@@ -13,7 +13,7 @@ import numpy as np
 
 from scanline.engines.catch import Catch
 
-catch_with_lives = functools.partial(gymnasium.make, "scanline/Catch-v0", balls=4, lives=2)
+catch_with_lives = functools.partial(gymnasium.make, "scanline/Catch-v0", size=10, balls=4, lives=2)
 
 
 class Blocks(gymnasium.Env):

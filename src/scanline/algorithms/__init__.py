@@ -1,6 +1,9 @@
 """Algorithms: frozen objects of pure functions."""
 
 from .actor_critic import ActorCritic
+from .categorical_dqn import CategoricalDqn
+from .dqn import Dqn
+from .exploration import EpsilonGreedy
 from .interface import Defaults, path_of
 
-__all__ = ["ActorCritic", "Defaults", "path_of"]
+__all__ = ["ActorCritic", "CategoricalDqn", "Defaults", "Dqn", "EpsilonGreedy", "path_of"]

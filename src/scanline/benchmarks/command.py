@@ -12,7 +12,7 @@ from pathlib import Path
 import tyro
 
 from .. import engines
-from . import training
+from . import emulation, training
 from .rows import write_json
 
 
@@ -65,8 +65,56 @@ def bench_training(words: list[str], program: str) -> int:
     return 0
 
 
+@dataclass(frozen=True, kw_only=True)
+class EmulationOptions:
+    """Raw frames per second of engines: random actions, observations produced."""
+
+    games: str = "pong"
+    """Games by commas, or a list: atari57, atari49, atari60, atari26, all."""
+    engines: str = "native,ale,envpool"
+    """Engines by commas; envpool is left out where it is not installed."""
+    num_envs: str = "64"
+    """Numbers of environments by commas."""
+    num_threads: str = ""
+    """Numbers of engine threads by commas; all cores when not given."""
+    repeats: int = 3
+    """Interleaved repeats of every engine; the median counts."""
+    seconds: float = 1.0
+    """Timed seconds of one repeat."""
+    warm_up_seconds: float = 0.5
+    """Seconds before the clock starts."""
+    json: Path | None = None
+    """File for the rows."""
+    plot: Path | None = None
+    """File for a picture of the rows (png, svg)."""
+
+
+def bench_emulation(words: list[str], program: str) -> int:
+    options = tyro.cli(EmulationOptions, args=words, prog=program)
+    rows = emulation.run(
+        emulation.EmulationBench(
+            games=_list(options.games),
+            engines=_list(options.engines),
+            num_envs=[int(word) for word in _list(options.num_envs)],
+            num_threads=[int(word) for word in _list(options.num_threads)],
+            repeats=options.repeats,
+            seconds=options.seconds,
+            warm_up_seconds=options.warm_up_seconds,
+        )
+    )
+    emulation.show(rows)
+    if options.json is not None:
+        write_json(options.json, rows)
+    if options.plot is not None:
+        emulation.plot(rows, options.plot)
+    return 0
+
+
 def _list(words: str) -> tuple[str, ...]:
     return tuple(word.strip() for word in words.split(",") if word.strip())
 
 
-BENCHES: Mapping[str, Callable[[list[str], str], int]] = {"training": bench_training}
+BENCHES: Mapping[str, Callable[[list[str], str], int]] = {
+    "emulation": bench_emulation,
+    "training": bench_training,
+}

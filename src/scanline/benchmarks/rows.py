@@ -7,7 +7,6 @@ Knows no engine and no recipe: a row is a dictionary.
 from __future__ import annotations
 
 import json
-import os
 import platform
 import statistics
 from collections.abc import Mapping, Sequence
@@ -19,28 +18,19 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
+from ..runners.machine import machine_record
+
 Row = dict[str, Any]
 
 
 def machine() -> Row:
     """What the figures were measured on."""
-    return {
-        "processor": _processor(),
-        "cores": len(os.sched_getaffinity(0)),
-        "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
-        "system": platform.platform(),
+    return machine_record() | {
         "python": platform.python_version(),
         "torch": torch.__version__,
         "numpy": numpy.__version__,
         "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
     }
-
-
-def _processor() -> str:
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.exists() else []
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor()
 
 
 def summary(repeats: Sequence[Mapping[str, float]]) -> Row:

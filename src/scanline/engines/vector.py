@@ -71,9 +71,15 @@ class EngineVectorEnv(VectorEnv[Array, Array, Array]):
         self._everywhere.setflags(write=False)  # every info shares it
         self._started = False
 
-    def buffers(self) -> StepBuffers:
-        """Fresh arrays of the right shapes, for `step(..., out=...)`."""
-        return self._buffers(self.num_envs)
+    def buffers(self, num: int | None = None) -> StepBuffers:
+        """Fresh arrays for `step(..., out=...)`; for `recv(out=...)` give `batch_size`."""
+        num, spaces = self.num_envs if num is None else num, self.engine.spaces
+        return StepBuffers(
+            np.empty((num, *spaces.observation_shape), spaces.frame_dtype),
+            np.empty(num, np.float32),
+            np.empty(num, np.bool_),
+            np.empty(num, np.bool_),
+        )
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -87,7 +93,7 @@ class EngineVectorEnv(VectorEnv[Array, Array, Array]):
                 self.engine.reset(group, self._step_arrays(group), own, seed)
         self._totals.restart(slice(0, self.num_envs), mask)
         self._started = True
-        observations = self._buffers(self.num_envs).observations
+        observations = self.buffers().observations
         self._write_observations(observations)
         return observations, self._dense_info(slice(0, self.num_envs))
 
@@ -141,7 +147,7 @@ class EngineVectorEnv(VectorEnv[Array, Array, Array]):
             self._totals.waits[env] = head["waits"]
             self._steps.lives[env] = head["lives"]
         self._started = True
-        observations = self._buffers(self.num_envs).observations
+        observations = self.buffers().observations
         self._write_observations(observations)
         return observations
 
@@ -154,7 +160,7 @@ class EngineVectorEnv(VectorEnv[Array, Array, Array]):
 
     def _results(self, rows: slice, out: StepBuffers | None) -> Results:
         steps, num = self._steps, rows.stop - rows.start
-        filled = self._buffers(num) if out is None else out
+        filled = self.buffers(num) if out is None else out
         ended = steps.terminated[rows] | steps.truncated[rows]
         over = steps.terminated[rows].copy()
         if self.engine.spaces.life_loss_ends_return:
@@ -224,15 +230,6 @@ class EngineVectorEnv(VectorEnv[Array, Array, Array]):
             life_lost=steps.life_lost[rows],
             lives=steps.lives[rows],
             final_frame=steps.final_frame[rows],
-        )
-
-    def _buffers(self, num: int) -> StepBuffers:
-        spaces = self.engine.spaces
-        return StepBuffers(
-            np.empty((num, *spaces.observation_shape), spaces.frame_dtype),
-            np.empty(num, np.float32),
-            np.empty(num, np.bool_),
-            np.empty(num, np.bool_),
         )
 
     def _packed(self, env: int, inner: bytes) -> bytes:

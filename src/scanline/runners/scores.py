@@ -38,8 +38,10 @@ class Scores:
             )
         while self._waiting and self._waiting[0][0] == self._counted:
             _, score, length = heapq.heappop(self._waiting)
-            self._window.append((score, length))
             self._counted += 1
+            if math.isnan(score):
+                continue  # abandoned when a run was resumed without its environments
+            self._window.append((score, length))
             if self.full_mean is not None:
                 self._best = max(self.full_mean, -math.inf if self._best is None else self._best)
 

@@ -9,6 +9,8 @@ started before them, so that statistics can count them in the order in which the
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from ..records import Array, EpisodeEnd, State
@@ -42,6 +44,19 @@ class Episodes:
     def restart(self, envs: Array) -> None:
         """Forgets what these environments have played of their current games."""
         self._score[envs], self._length[envs] = 0.0, 0
+
+    def number_anew(self) -> None:
+        """Counts the games in play as the first ones, and forgets those that have finished."""
+        self._started[:] = np.arange(len(self._started))
+        self._num_started, self._finished = len(self._started), []
+
+    def abandon(self) -> None:
+        """The games in play will never end; new ones have begun in their place."""
+        for env in range(len(self._started)):
+            self._finished.append(EpisodeEnd(env, math.nan, 0, int(self._started[env])))
+            self._score[env], self._length[env] = 0.0, 0
+            self._started[env] = self._num_started + env
+        self._num_started += len(self._started)
 
     def drain(self) -> list[EpisodeEnd]:
         """Games finished since the last call."""

@@ -13,13 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from .. import stacks, streams
-from ..engines.interface import Engine
+from ..engines.interface import Engine, EngineError
 from ..records import Array, EpisodeEnd, Policy, Slot, State, StepArrays, to_array
 from .episodes import Episodes
 
@@ -72,7 +73,11 @@ class LockstepSampler:
         self._depth = torch.ones(self._num_envs, dtype=torch.uint8)
         self._final = np.zeros(frames[1:], spaces.frame_dtype)
         self._lives = np.zeros(self._num_envs, np.int32)
-        self._targets: dict[int, list[list[StepArrays]]] = {}
+        self._targets: WeakKeyDictionary[Slot, list[list[StepArrays]]] = WeakKeyDictionary()
+
+    @property
+    def engine(self) -> Engine:
+        return self._engine
 
     def reset(self, decorrelation_agent_steps: int = 0) -> None:
         """Starts all games, and plays a random number of random steps in each."""
@@ -102,7 +107,7 @@ class LockstepSampler:
                 self._engine.recv(group, arrays[group])
                 ended = arrays[group].terminated | arrays[group].truncated
                 self._episodes.note(envs, arrays[group].raw_reward, ended)
-        self._episodes.drain()
+        self._episodes.number_anew()
 
     def collect(self, policy: Policy, into: Slot) -> Slot:
         """Fills the slot: T steps of every environment, and the observation after the last."""
@@ -167,12 +172,12 @@ class LockstepSampler:
 
     def _targets_of(self, slot: Slot) -> list[list[StepArrays]]:
         """Where the engine writes step t of each group; made once per slot."""
-        if id(slot) not in self._targets:
-            self._targets[id(slot)] = [
+        if slot not in self._targets:
+            self._targets[slot] = [
                 [self._step_arrays(slot, t, envs) for envs in self._groups]
                 for t in range(slot.num_steps)
             ]
-        return self._targets[id(slot)]
+        return self._targets[slot]
 
     def _step_arrays(self, slot: Slot, t: int, envs: slice) -> StepArrays:
         def view(tensor: Tensor) -> Array:
@@ -192,22 +197,29 @@ class LockstepSampler:
 
     def state(self) -> State:
         """Everything that the next `collect` depends on; environments only where they can tell."""
-        can = self._engine.can_snapshot
         return {
             "window": self._window.clone(),
             "depth": self._depth.clone(),
             "env_steps": self._env_steps,
             "episodes": self._episodes.state(),
-            "environments": self._engine.snapshot() if can else None,
+            "environments": self._snapshots(),
         }
+
+    def _snapshots(self) -> list[bytes] | None:
+        """None where the engine has none, or has lost its environments."""
+        try:
+            return self._engine.snapshot() if self._engine.can_snapshot else None
+        except (EngineError, RuntimeError):
+            return None
 
     def load(self, state: State) -> None:
         """Continues exactly, or with new games where the engine has no snapshots."""
         self._env_steps = state["env_steps"]
+        self._episodes.load(state["episodes"])
         if state["environments"] is None:
             self.reset()
+            self._episodes.abandon()
             return
         self._window.copy_(state["window"])
         self._depth.copy_(state["depth"])
-        self._episodes.load(state["episodes"])
         self._engine.restore(state["environments"])

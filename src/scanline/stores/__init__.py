@@ -1,5 +1,21 @@
 """Stores: the arrays between acting and learning."""
 
+from .n_step import Accumulator, NStep
+from .replay import Replay
+from .replay_settings import ReplaySettings, ReplayShape, memory_bytes
 from .rollout import RolloutSettings, RolloutStore
+from .sampling import PrioritisedSampling, Sampling, UniformSampling
 
-__all__ = ["RolloutSettings", "RolloutStore"]
+__all__ = [
+    "Accumulator",
+    "NStep",
+    "PrioritisedSampling",
+    "Replay",
+    "ReplaySettings",
+    "ReplayShape",
+    "RolloutSettings",
+    "RolloutStore",
+    "Sampling",
+    "UniformSampling",
+    "memory_bytes",
+]

@@ -75,6 +75,14 @@ def assemble(plan: Plan, mark: Callable[[str], Any], say: Say = print) -> Parts:
     if plan.run.torch_threads:
         torch.set_num_threads(plan.run.torch_threads)
     engine, plan = fitting_engine(plan, say)
+    try:
+        return Parts(plan, engine, _loop(plan, engine, mark))
+    except BaseException:
+        engine.close()
+        raise
+
+
+def _loop(plan: Plan, engine: Engine, mark: Callable[[str], Any]) -> on_policy.Loop:
     recipe, run, sampling = plan.recipe, plan.run, plan.recipe.sampling
     algorithm, spaces = recipe.algorithm, engine.spaces
     network = networks.build(recipe.network, spaces, algorithm.head, seed=run.seed)
@@ -87,7 +95,7 @@ def assemble(plan: Plan, mark: Callable[[str], Any], say: Say = print) -> Parts:
     slot = Slot.allocate(
         spaces, sampling.rollout_agent_steps, sampling.num_envs, algorithm.columns(spaces)
     )
-    loop = on_policy.Loop(
+    return on_policy.Loop(
         sampler=LockstepSampler(engine, run.seed, mark),
         policy=acting.NetworkPolicy(algorithm, lambda: (learner.views, learner.version)),
         store=RolloutStore(slot, recipe.store, run.seed),
@@ -95,7 +103,6 @@ def assemble(plan: Plan, mark: Callable[[str], Any], say: Say = print) -> Parts:
         parameters=learner,
         learning_rate=recipe.optimiser.schedule(recipe.agent_steps, sampling.num_envs),
     )
-    return Parts(plan, engine, loop)
 
 
 def policy_of(

@@ -1,0 +1,91 @@
+"""Microseconds per drawn batch and bytes per stored step of a replay of Atari frames.
+
+Takes the number of stored steps; prints one line per rule, n-step and batch size. Run it alone:
+
+    python benchmarks/replay.py [steps]
+
+Frames are random bytes, so no page is shared and every read goes to memory as in a real run.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import time
+from pathlib import Path
+
+import torch
+
+from scanline.records import Experience, Spaces
+from scanline.stores import (
+    NStep,
+    PrioritisedSampling,
+    Replay,
+    ReplaySettings,
+    ReplayShape,
+    Sampling,
+    UniformSampling,
+)
+
+ATARI = Spaces(frame_shape=(84, 84), frame_dtype="uint8", stack=4, num_actions=6)
+
+
+def resident_bytes() -> int:
+    """Memory of this process in RAM; Linux only."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+
+def fill(replay: Replay, num_steps: int) -> float:
+    """Writes steps of long episodes; gives microseconds per step of `put` alone."""
+    slot = replay.slot()
+    slot.frames.random_(0, 256)
+    slot.depth.fill_(4)
+    begin = time.perf_counter()
+    for _ in range(0, num_steps, slot.actions.numel()):
+        replay.put(Experience(slot))
+    return (time.perf_counter() - begin) / num_steps * 1e6
+
+
+def microseconds(replay: Replay, batch_size: int, num_batches: int) -> tuple[float, float]:
+    """Medians of a draw and of a feedback."""
+    draws, feedbacks = [], []
+    priorities = torch.rand(batch_size)
+    for _ in range(num_batches):
+        start = time.perf_counter()
+        batch = replay.sample()
+        middle = time.perf_counter()
+        replay.feedback(batch, priorities)
+        draws.append(middle - start)
+        feedbacks.append(time.perf_counter() - middle)
+    return statistics.median(draws) * 1e6, statistics.median(feedbacks) * 1e6
+
+
+def measure(num_steps: int, rule: Sampling, n_step: int, batch_size: int) -> None:
+    settings = ReplaySettings(
+        capacity_agent_steps=num_steps,
+        batch_size=batch_size,
+        sampling=rule,
+        accumulator=NStep(n_step=n_step),
+    )
+    before = resident_bytes()
+    shape = ReplayShape(num_envs=8, rollout_agent_steps=4)
+    replay = Replay(ATARI, shape, settings, 0, announce=lambda text: None)
+    first, put = fill(replay, num_steps + 64), fill(replay, num_steps)
+    draw, feedback = microseconds(replay, batch_size, 400 if batch_size <= 64 else 100)
+    per_step = (resident_bytes() - before) / num_steps
+    print(
+        f"{type(rule).__name__:20} n={n_step} batch={batch_size:4}: draw {draw:7.0f} us, "
+        f"feedback {feedback:5.0f} us, "
+        f"put {put:4.1f} us/step (first time round {first:4.1f}), {per_step:6.0f} bytes/step"
+    )
+
+
+def main() -> None:
+    num_steps = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
+    for batch_size in (32, 512):
+        measure(num_steps, UniformSampling(), 1, batch_size)
+        measure(num_steps, PrioritisedSampling(), 3, batch_size)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,57 @@
+"""Exploration: how often a Q learner acts at random, as settings and one function.
+
+Takes action values and the count of agent steps; gives actions. Knows no network or store.
+
+The value-based algorithms share these four numbers, so they hold one record of them. The count of
+agent steps is an argument, so a resumed run explores as it would have.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from .. import draws
+from ..records import ActContext, Acted
+from ..schedules import Linear
+
+
+@dataclass(frozen=True, kw_only=True)
+class EpsilonGreedy:
+    """The best action, or with a chance that falls over agent steps any."""
+
+    epsilon_start: float = 1.0
+    """Chance of a random action at the first agent step."""
+    epsilon_end: float = 0.1
+    """Chance of a random action once its schedule is over."""
+    epsilon_agent_steps: int = 1_000_000
+    """Agent steps from the first chance to the last, in a straight line."""
+    evaluation_epsilon: float = 0.05
+    """Chance of a random action in evaluation."""
+
+    def __post_init__(self) -> None:
+        chances = (self.epsilon_start, self.epsilon_end, self.evaluation_epsilon)
+        if not all(0.0 <= chance <= 1.0 for chance in chances):
+            raise ValueError(
+                f"epsilon_start={self.epsilon_start}, epsilon_end={self.epsilon_end} and "
+                f"evaluation_epsilon={self.evaluation_epsilon} are chances and must lie in 0..1."
+            )
+        if self.epsilon_agent_steps < 1:
+            raise ValueError(
+                f"epsilon_agent_steps={self.epsilon_agent_steps} is no duration; use 1 or more, "
+                "and epsilon_start equal to epsilon_end for a constant chance."
+            )
+
+    def epsilon(self, agent_steps: int) -> float:
+        """Chance of a random action at this count."""
+        return Linear(
+            start=self.epsilon_start,
+            end=self.epsilon_end,
+            duration_agent_steps=self.epsilon_agent_steps,
+        )(agent_steps)
+
+    def act(self, q: Tensor, context: ActContext) -> Acted:
+        """Actions for values [b, A]; evaluation has a chance of its own."""
+        epsilon = self.evaluation_epsilon if context.greedy else self.epsilon(context.agent_steps)
+        return Acted(draws.epsilon_greedy(q, epsilon, context.uniforms), {})

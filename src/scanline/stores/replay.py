@@ -1,0 +1,292 @@
+"""Replay: the last steps of every environment, drawn from again and again.
+
+Gives the sampler slots to fill and the learner batches of stored steps, by the sampling rule and
+the accumulator it was given; holds rows back until `commit` where it is staged.
+Knows no sampler, network or optimiser.
+
+One class: uniform or prioritised, one step or n, staged or not are objects and numbers, not
+subclasses. Frames are kept once, per environment, so neighbours in time are neighbours in the ring
+and no stack can mix two games. A slot is an array of its own that `put` copies (a microsecond per
+frame) and not a view into the ring: a sampler keeps its views of one slot forever instead of making
+new ones for every rollout, and nothing that a learner may be reading is ever written.
+
+Threads: each writer puts from one thread of its own, one learner draws; nobody does while `commit`,
+`cut`, `state` or `load` runs. Unstaged, writer and learner are the same thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from .. import stacks, streams
+from ..records import Batch, Column, Experience, Slot, Spaces, State, to_array
+from . import memory
+from .blocks import Block
+from .finals import Finals
+from .gather import Gather
+from .heads import Heads
+from .n_step import TRUNCATED
+from .replay_settings import ReplaySettings, ReplayShape, sizes_of, stored_per_env
+from .ring import Ring
+from .sampling import Circle
+
+
+class Replay:
+    """Stored steps of B environments behind the verbs of a store."""
+
+    def __init__(
+        self,
+        spaces: Spaces,
+        shape: ReplayShape,
+        settings: ReplaySettings,
+        seed: int,
+        columns: Mapping[str, Column] | None = None,
+        announce: memory.Announce = print,
+    ) -> None:
+        sizes = sizes_of(spaces, shape, settings, columns or {})
+        stored = stored_per_env(sizes, settings)
+        memory.claim(sizes, stored, announce)
+        self._spaces, self._shape, self._settings, self._seed = spaces, shape, settings, seed
+        self._history = spaces.stack - 1
+        limits = sizes.limits(stored)
+        self._ring = Ring(sizes.columns, limits.num_rows, shape.num_envs)
+        self._heads = Heads(shape.num_envs, limits)
+        self._finals = Finals(spaces)
+        self._gather = Gather(
+            self._ring, self._finals, spaces, settings.accumulator, settings.batch_size
+        )
+        circle = Circle(limits.num_rows, shape.num_envs)
+        self._rule = settings.sampling.start(circle, settings.batch_size)
+        self._indices = torch.zeros(settings.batch_size, dtype=torch.int64)
+        self._begin(columns or {})
+
+    def _begin(self, columns: Mapping[str, Column]) -> None:
+        num, steps = self._shape.num_writers, self._shape.rollout_agent_steps
+        num_envs = self._shape.num_envs // num
+        self._blocks = [
+            Block(Slot.allocate(self._spaces, steps, num_envs, columns)) for _ in range(num)
+        ]
+        self._new_finals: list[list[tuple[int, int, Tensor]]] = [[] for _ in range(num)]
+        self._reached = [0] * num  # agent steps after the last put of each writer
+        self._rows_since_cut = [self._spaces.stack] * num
+        self._restored_rows = [0] * num
+        self._num_drawable = self._num_updates = self._num_paid = self._agent_steps = 0
+
+    # Writing
+
+    def slot(self, writer: int = 0) -> Slot:
+        """The arrays of one writer: the same at every call."""
+        return self._blocks[writer].slot
+
+    def put(self, experience: Experience) -> None:
+        """Copies a filled slot into the ring; visible at once, or at the next commit if staged."""
+        slot = experience.slot
+        writer = self._writer_of(slot)
+        block = self._blocks[writer]
+        envs = self._shape.envs_of(writer)
+        self._check_room(writer, slot.num_steps)
+        first = self.next_row(writer)
+        if first == self._history:
+            self._write_history(envs, slot)
+        since_cut = self._rows_since_cut[writer]
+        self._ring.write(first, envs, block.rows(experience.columns, since_cut))
+        self._rows_since_cut[writer] = since_cut + slot.num_steps
+        for t, env, observation in slot.finals:
+            if block.end[t, env] == TRUNCATED:
+                self._new_finals[writer].append((first + t, envs.start + env, observation))
+        self._heads.advance(envs, block.end)
+        self._reached[writer] = slot.agent_steps + slot.actions.numel()
+        if not self._shape.staged_agent_steps:
+            self.commit()
+
+    def commit(self) -> None:
+        """Makes staged steps visible, by the flush rule; in the order of environments."""
+        self._heads.commit(self._settings.flush)
+        window = self._heads.window()
+        self._place_finals()
+        self._finals.release(window.first)
+        self._rule.move(window)
+        self._num_drawable = window.num_steps
+        self._agent_steps = max(self._reached)
+
+    def cut(self) -> None:
+        """Says that all games were begun anew: the newest steps are truncated where they stand."""
+        for env in range(self._shape.num_envs):
+            row = int(self._heads.written[env]) - 1
+            end = self._ring.arrays["end"][row % self._ring.num_rows]
+            if row >= self._history and not end[env]:
+                end[env] = TRUNCATED
+                self._new_finals[0].append((row, env, self._observation(row + 1, env)))
+        np.copyto(self._heads.completed, self._heads.written)
+        self._rows_since_cut = [0] * self._shape.num_writers
+        self._place_finals()
+
+    def _writer_of(self, slot: Slot) -> int:
+        for writer, own in enumerate(self._blocks):
+            if own.slot is slot:
+                return writer
+        raise ValueError(
+            "This slot is not one of the replay's own; fill the one that slot() gives."
+        )
+
+    def _check_room(self, writer: int, num_steps: int) -> None:
+        room = self._heads.room(self._shape.envs_of(writer).start)
+        if self._shape.staged_agent_steps and num_steps > room:
+            raise RuntimeError(
+                f"{num_steps} steps were put where {room} more may be staged; call commit() every "
+                f"staged_agent_steps={self._shape.staged_agent_steps}, or raise that number."
+            )
+
+    def _write_history(self, envs: slice, slot: Slot) -> None:
+        """Frames before the very first step: games may have been played before they are stored."""
+        self._ring.write(0, envs, {"frame": to_array(slot.frames[: self._history])})
+        for name in self._ring.arrays.keys() - {"frame"}:
+            self._ring.arrays[name][: self._history, envs] = 0
+
+    def _place_finals(self) -> None:
+        for new in self._new_finals:
+            for row, env, observation in new:
+                number = self._finals.add(row, env, observation)
+                self._ring.arrays["final"][row % self._ring.num_rows, env] = number
+            new.clear()
+
+    def _observation(self, row: int, env: int) -> Tensor:
+        """The observation [S, *frame] before the step of a row."""
+        envs = slice(env, env + 1)
+        frames = self._ring.read(row - self._history, row + 1, envs, "frame")
+        depth = self._ring.read(row, row + 1, envs, "depth")[0]
+        return stacks.build(frames, depth, self._spaces.stack_padding)[0].clone()
+
+    # Drawing
+
+    def batches(self, num_updates: int | None = None) -> Iterator[Batch]:
+        """So many batches, or as many as the training intensity owes for the committed steps."""
+        if num_updates is not None:
+            for _ in range(num_updates):
+                yield self.sample()
+            return
+        while self._num_drawable and self._num_paid < self._num_owed():
+            self._num_paid += 1
+            yield self.sample()
+
+    def _num_owed(self) -> int:
+        """Updates that all committed steps deserve, those before the learning start left out."""
+        settings = self._settings
+        counted = max(0, self._heads.num_committed - settings.learning_starts_agent_steps)
+        return int(counted * settings.training_intensity / settings.batch_size)
+
+    def sample(self) -> Batch:
+        """One batch, keyed by the number of this draw; its arrays are valid until the next one."""
+        if not self._num_drawable:
+            raise RuntimeError(
+                "No step can be drawn yet; put more steps than n_step of every environment "
+                "(and commit them, if the replay is staged)."
+            )
+        random = streams.generator(self._seed, "replay", self._num_updates)
+        places = to_array(self._indices)
+        self._rule.draw(random, self._agent_steps, places)
+        self._gather.read(places)
+        self._num_updates += 1
+        return Batch(
+            observations=self._gather.observations,
+            actions=self._gather.actions,
+            columns=self._gather.columns,
+            agent_steps=self._agent_steps,
+            update=self._num_updates - 1,
+            random=random,
+            next_observations=self._gather.next_observations,
+            weights=self._rule.weights,
+            indices=self._indices,
+        )
+
+    def feedback(self, batch: Batch, priorities: Tensor | None) -> None:
+        if priorities is not None:
+            assert batch.indices is not None
+            self._rule.learn(to_array(batch.indices), to_array(priorities))
+
+    # Saving
+
+    def first_row(self, writer: int = 0) -> int:
+        """Oldest row of a writer that any later draw may read: what a checkpoint must keep."""
+        first = self._heads.window().first[self._shape.envs_of(writer)]
+        return int(first.min()) - self._history
+
+    def next_row(self, writer: int = 0) -> int:
+        """Row that a writer writes next: rows below it never change."""
+        return int(self._heads.written[self._shape.envs_of(writer).start])
+
+    def rows(self, first: int, last: int, writer: int = 0) -> dict[str, Tensor]:
+        """Rows first <= i < last of a writer, each column [rows, b, ...], for append-only saving.
+
+        Views of the ring where they do not cross its end: save them before the next put.
+        """
+        oldest = self.next_row(writer) + 1 - self._ring.num_rows
+        if not max(0, oldest) <= first <= last <= self.next_row(writer):
+            raise ValueError(
+                f"Rows {first} to {last} of writer {writer} are not in the ring, which has "
+                f"{max(0, oldest)} to {self.next_row(writer)}; begin new segments at first_row()."
+            )
+        envs = self._shape.envs_of(writer)
+        names = self._ring.arrays.keys() - {"final"}
+        return {name: self._ring.read(first, last, envs, name) for name in sorted(names)}
+
+    def restore_rows(self, first: int, columns: Mapping[str, Tensor], writer: int = 0) -> None:
+        """Puts saved rows back, oldest first; `load` comes after the last of them."""
+        arrays = {name: to_array(column) for name, column in columns.items()}
+        self._ring.write(first, self._shape.envs_of(writer), arrays)
+        self._restored_rows[writer] = first + columns["frame"].shape[0]
+
+    def state(self) -> State:
+        """Everything but the rows, which `rows` gives; taken when nothing is staged."""
+        self._place_finals()
+        newest = self._heads.written % self._ring.num_rows, np.arange(self._shape.num_envs)
+        return {
+            "num_rows": self._ring.num_rows,
+            "num_updates": self._num_updates,
+            "num_paid": self._num_paid,
+            "reached": list(self._reached),
+            "rows_since_cut": list(self._rows_since_cut),
+            "heads": self._heads.state(),
+            "finals": self._finals.state(),
+            "sampling": self._rule.state(),
+            "newest_frame": self._ring.arrays["frame"][newest],
+            "newest_depth": self._ring.arrays["depth"][newest],
+        }
+
+    def load(self, state: State) -> None:
+        """Continues exactly, after `restore_rows` has put all rows back."""
+        self._check_restored(state)
+        self._heads.load(state["heads"])
+        self._num_updates, self._num_paid = state["num_updates"], state["num_paid"]
+        self._reached, self._rows_since_cut = list(state["reached"]), list(state["rows_since_cut"])
+        newest = self._heads.written % self._ring.num_rows, np.arange(self._shape.num_envs)
+        self._ring.arrays["frame"][newest] = state["newest_frame"]
+        self._ring.arrays["depth"][newest] = state["newest_depth"]
+        self._finals.load(state["finals"])
+        for row, env, number in self._finals.kept():
+            place = row % self._ring.num_rows, env
+            self._ring.arrays["end"][place] = TRUNCATED  # a cut may have come after saving
+            self._ring.arrays["final"][place] = number
+        self._rule.load(state["sampling"])
+        window = self._heads.window()
+        self._rule.move(window)
+        self._num_drawable, self._agent_steps = window.num_steps, max(self._reached)
+
+    def _check_restored(self, state: State) -> None:
+        if state["num_rows"] != self._ring.num_rows:
+            raise ValueError(
+                f"The saved replay has {state['num_rows']} rows per environment, this one "
+                f"{self._ring.num_rows}; continue with the settings it was saved with."
+            )
+        written = np.asarray(state["heads"]["written"])
+        for writer, restored in enumerate(self._restored_rows):
+            expected = int(written[self._shape.envs_of(writer).start])
+            if expected > self._history and restored != expected:
+                raise ValueError(
+                    f"Writer {writer} had {expected} rows when saved, {restored} were restored; "
+                    "call restore_rows() with every saved segment before load()."
+                )

@@ -1,0 +1,232 @@
+"""Sampling rules: which stored steps a batch is made of.
+
+Takes, at every commit, the window of rows that may be drawn; gives places of the ring for a batch,
+and where draws are not uniform the weights that correct for it. Knows no frame, reward or network.
+
+A rule's settings are a frozen record; `start` makes the part that holds state. The replay calls the
+rule and never asks which one it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..records import Array, State, to_array
+from ..schedules import Linear
+from .sum_tree import SumTree, tree_bytes
+
+
+@dataclass(frozen=True)
+class Window:
+    """Rows that may be drawn of every environment: first <= row < last, both [B] int64."""
+
+    first: Array
+    last: Array
+
+    @classmethod
+    def empty(cls, num_envs: int) -> Window:
+        return cls(np.zeros(num_envs, np.int64), np.zeros(num_envs, np.int64))
+
+    @property
+    def num_steps(self) -> int:
+        return int((self.last - self.first).sum())
+
+
+@dataclass(frozen=True)
+class Circle:
+    """How rows and environments become places."""
+
+    num_rows: int
+    num_envs: int
+
+    @property
+    def num_places(self) -> int:
+        return self.num_rows * self.num_envs
+
+    def places(self, first: Array, last: Array) -> Array:
+        """Places of all rows first <= row < last of every environment; none where last <= first."""
+        counts = np.maximum(last - first, 0)
+        envs = np.repeat(np.arange(self.num_envs), counts)
+        begins = np.cumsum(counts) - counts
+        rows = np.arange(len(envs)) + np.repeat(first - begins, counts)
+        places: Array = rows % self.num_rows * self.num_envs + envs
+        return places
+
+
+class Rule(Protocol):
+    """The part of a sampling rule that holds state."""
+
+    weights: Tensor | None
+    """[N] weights of the last draw; None where all are 1."""
+
+    def move(self, window: Window) -> None:
+        """Draws from this window from now on."""
+
+    def draw(self, random: torch.Generator, agent_steps: int, places: Array) -> None:
+        """Fills places [N]."""
+
+    def learn(self, places: Array, priorities: Array) -> None:
+        """Takes new priorities of places that were drawn."""
+
+    def state(self) -> State: ...
+
+    def load(self, state: State) -> None: ...
+
+
+class Sampling(Protocol):
+    """Settings of a rule."""
+
+    def start(self, circle: Circle, batch_size: int) -> Rule: ...
+
+    def num_bytes(self, num_places: int) -> int:
+        """Memory that the rule takes for so many places."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class UniformSampling:
+    """Every step alike."""
+
+    def start(self, circle: Circle, batch_size: int) -> Rule:
+        return UniformRule(circle, batch_size)
+
+    def num_bytes(self, num_places: int) -> int:
+        return 0
+
+
+class UniformRule:
+    """Draws with replacement; needs no memory of its own."""
+
+    def __init__(self, circle: Circle, batch_size: int) -> None:
+        self.weights: Tensor | None = None
+        self._circle = circle
+        self._uniforms = torch.empty(batch_size, dtype=torch.float64)
+        self._number = np.zeros(batch_size, np.int64)
+        self.move(Window.empty(circle.num_envs))
+
+    def move(self, window: Window) -> None:
+        self._bounds = np.cumsum(window.last - window.first)
+        # Row of number k in environment b is k + shift[b], numbers counted over all environments.
+        self._shift = window.last - self._bounds
+
+    def draw(self, random: torch.Generator, agent_steps: int, places: Array) -> None:
+        torch.rand(len(places), generator=random, dtype=torch.float64, out=self._uniforms)
+        np.multiply(to_array(self._uniforms), self._bounds[-1], out=self._number, casting="unsafe")
+        envs = np.searchsorted(self._bounds, self._number, side="right")
+        np.add(self._number, self._shift[envs], out=places)
+        places %= self._circle.num_rows
+        places *= self._circle.num_envs
+        places += envs
+
+    def learn(self, places: Array, priorities: Array) -> None:
+        """Every step alike: priorities change nothing."""
+
+    def state(self) -> State:
+        return {}
+
+    def load(self, state: State) -> None:
+        """Holds nothing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrioritisedSampling:
+    """Steps in proportion to their last error, corrected by weights (Schaul 2016)."""
+
+    priority_exponent: float = 0.5
+    """Alpha: 0 draws every step alike, 1 in proportion to its priority."""
+    priority_offset: float = 1e-6
+    """Added to every priority, so that none is never drawn again."""
+    weight_exponent_start: float = 0.4
+    """Beta at the start: 0 corrects nothing, 1 corrects the draw entirely."""
+    weight_exponent_end: float = 1.0
+    """Beta at the end of its schedule."""
+    weight_exponent_agent_steps: int = 50_000_000
+    """Agent steps from the first beta to the last."""
+
+    def __post_init__(self) -> None:
+        if self.priority_exponent < 0 or self.priority_offset <= 0:
+            raise ValueError(
+                f"priority_exponent={self.priority_exponent} must be at least 0 and "
+                f"priority_offset={self.priority_offset} above 0."
+            )
+        start, end = self.weight_exponent_start, self.weight_exponent_end
+        if not (0.0 <= start <= 1.0 and 0.0 <= end <= 1.0):
+            raise ValueError(
+                f"weight_exponent_start={start} and weight_exponent_end={end} must lie in 0..1."
+            )
+
+    def start(self, circle: Circle, batch_size: int) -> Rule:
+        return PrioritisedRule(self, circle, batch_size)
+
+    def num_bytes(self, num_places: int) -> int:
+        return tree_bytes(num_places)
+
+    def weight_exponent(self, agent_steps: int) -> float:
+        return Linear(
+            start=self.weight_exponent_start,
+            end=self.weight_exponent_end,
+            duration_agent_steps=self.weight_exponent_agent_steps,
+        )(agent_steps)
+
+
+class PrioritisedRule:
+    """A sum tree of priorities; a step is new with the largest one known, so it is soon seen."""
+
+    def __init__(self, settings: PrioritisedSampling, circle: Circle, batch_size: int) -> None:
+        self._settings, self._circle = settings, circle
+        self._tree = SumTree(circle.num_places)
+        self._largest = 1.0
+        self._window = Window.empty(circle.num_envs)
+        self._uniforms = torch.empty(batch_size, dtype=torch.float64)
+        self._strata = np.arange(batch_size) / batch_size
+        self.weights: Tensor | None = torch.empty(batch_size)
+
+    def move(self, window: Window) -> None:
+        old, self._window = self._window, window
+        left = self._circle.places(old.first, np.minimum(old.last, window.first))
+        entered = self._circle.places(np.maximum(old.last, window.first), window.last)
+        values = np.zeros(len(left) + len(entered))
+        values[len(left) :] = self._largest
+        self._tree.set(np.concatenate([left, entered]), values)
+
+    def draw(self, random: torch.Generator, agent_steps: int, places: Array) -> None:
+        """One place from each of N equal parts of the whole sum."""
+        torch.rand(len(places), generator=random, dtype=torch.float64, out=self._uniforms)
+        marks = to_array(self._uniforms)
+        marks /= len(places)
+        marks += self._strata
+        marks *= self._tree.total
+        self._tree.find(marks, places)
+        self._weigh(places, self._settings.weight_exponent(agent_steps))
+
+    def _weigh(self, places: Array, exponent: float) -> None:
+        """(N P)^-beta over its maximum: number of steps and total sum cancel."""
+        assert self.weights is not None
+        drawn = self._tree.at(places)
+        np.divide(drawn.min(), drawn, out=drawn)
+        np.power(drawn, exponent, out=to_array(self.weights), casting="same_kind")
+
+    def learn(self, places: Array, priorities: Array) -> None:
+        exponent, offset = self._settings.priority_exponent, self._settings.priority_offset
+        values = np.power(np.abs(priorities, dtype=np.float64) + offset, exponent)
+        # A step that has left the window since it was drawn stays out of reach.
+        values[self._tree.at(places) == 0.0] = 0.0
+        self._tree.set(places, values)
+        self._largest = max(self._largest, float(values.max()))
+
+    def state(self) -> State:
+        return {
+            "leaves": self._tree.leaves.copy(),
+            "largest": self._largest,
+            "first": self._window.first,
+            "last": self._window.last,
+        }
+
+    def load(self, state: State) -> None:
+        self._tree.load(np.asarray(state["leaves"]))
+        self._largest = float(state["largest"])
+        self._window = Window(np.asarray(state["first"]), np.asarray(state["last"]))

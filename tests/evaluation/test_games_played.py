@@ -1,0 +1,51 @@
+"""Evaluation counts the games that were started first, each to its end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+
+from scanline import engines, evaluation, protocols
+from scanline.engines import EngineSettings
+from scanline.records import Acted
+
+
+class Stay:
+    """Never moves."""
+
+    version = 0
+
+    def __call__(
+        self, observations: torch.Tensor, uniforms: torch.Tensor, agent_steps: int
+    ) -> Acted:
+        return Acted(torch.ones(len(observations), dtype=torch.int64), {})
+
+
+def make_engine(num_envs: int) -> engines.Engine:
+    return engines.build(
+        "gymnasium",
+        EngineSettings(
+            game="scanline/Catch-v0",
+            num_envs=num_envs,
+            protocol=protocols.get("as-is"),
+            num_workers=0,
+        ),
+    )
+
+
+def test_exactly_so_many_games_are_counted() -> None:
+    scores = evaluation.play_games(make_engine(3), Stay(), num_games=8, seed=0)
+    assert len(scores.scores) == 8
+    assert all(-5 <= score <= 5 for score in scores.scores)
+    assert min(scores.lengths_agent_steps) >= 16
+    assert "8 games" in scores.sentence()
+
+
+def test_a_film_is_written_as_mp4_and_gif(tmp_path: Path) -> None:
+    film = evaluation.make_film(
+        make_engine(1), Stay(), seed=0, most_agent_steps=30, out=tmp_path / "game"
+    )
+    assert film.mp4.stat().st_size > 500
+    assert film.gif.read_bytes().startswith(b"GIF8")
+    assert 0 < film.agent_steps <= 30

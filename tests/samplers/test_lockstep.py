@@ -1,0 +1,132 @@
+"""The lockstep sampler on the toy game: groups, ends, decorrelation, continuation."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from scanline import engines, protocols
+from scanline.engines import EngineSettings
+from scanline.records import Acted, Slot
+from scanline.samplers import LockstepSampler, SamplingSettings
+
+
+class ByPixels:
+    """A fixed policy that looks at each row alone: its sum of pixels and its own uniform."""
+
+    version = 7
+
+    def __call__(
+        self, observations: torch.Tensor, uniforms: torch.Tensor, agent_steps: int
+    ) -> Acted:
+        mixed = observations.long().flatten(1).sum(1) + (uniforms[:, 0] * 1000).long()
+        return Acted(mixed % 3, {})
+
+
+def make_sampler(num_groups: int = 1, limit: int = 0) -> LockstepSampler:
+    protocol = protocols.get("as-is").replace(stack=3, episode_limit_frames=limit)
+    settings = EngineSettings(
+        game="scanline/Catch-v0",
+        num_envs=6,
+        num_groups=num_groups,
+        protocol=protocol,
+        seed=4,
+        num_workers=0,
+    )
+    return LockstepSampler(engines.build("gymnasium", settings), seed=4)
+
+
+def new_slot(sampler: LockstepSampler, num_steps: int = 9) -> Slot:
+    return Slot.allocate(sampler.engine.spaces, num_steps, 6, {})
+
+
+def assert_equal_slots(mine: Slot, other: Slot) -> None:
+    for name in ("frames", "depth", "actions", "reward", "raw_reward", "terminated", "truncated"):
+        assert torch.equal(getattr(mine, name), getattr(other, name)), name
+
+
+def test_one_and_two_groups_give_equal_data() -> None:
+    one, two = make_sampler(1), make_sampler(2)
+    one.reset(20)
+    two.reset(20)
+    for _ in range(5):
+        first = one.collect(ByPixels(), into=new_slot(one))
+        second = two.collect(ByPixels(), into=new_slot(two))
+        assert_equal_slots(first, second)
+    finished = [sorted(sampler.drain_episodes()) for sampler in (one, two)]
+    assert [(e.env, e.score) for e in finished[0]] == [(e.env, e.score) for e in finished[1]]
+    assert first.version.tolist() == [7] * 9
+
+
+def test_slots_join_without_a_gap() -> None:
+    long, short = make_sampler(), make_sampler()
+    long.reset()
+    short.reset()
+    whole = long.collect(ByPixels(), into=new_slot(long, 12))
+    parts = [short.collect(ByPixels(), into=new_slot(short, 4)) for _ in range(3)]
+    assert torch.equal(whole.actions, torch.cat([part.actions for part in parts]))
+    for number, part in enumerate(parts):
+        for t in range(5):
+            assert torch.equal(part.observation(t), whole.observation(4 * number + t))
+
+
+def test_a_truncated_step_keeps_its_true_last_observation() -> None:
+    sampler = make_sampler(limit=5)
+    sampler.reset()
+    slot = sampler.collect(ByPixels(), into=new_slot(sampler))
+    places = {(int(t), int(b)) for t, b in torch.nonzero(slot.truncated)}
+    assert places == {(t, b) for t, b, _ in slot.finals}
+    assert places
+    for t, b, last in slot.finals:
+        older = slot.observation(t)[b]
+        assert torch.equal(last[:-1], older[1:]) or int(slot.depth[t, b]) < 3
+        assert not torch.equal(last[-1], slot.frames[slot.stack + t, b])  # the next episode's
+
+
+def test_scores_sum_raw_rewards_of_whole_games() -> None:
+    sampler = make_sampler()
+    sampler.reset()
+    sums = np.zeros(6)
+    expected, got = [], []
+    for _ in range(6):
+        slot = sampler.collect(ByPixels(), into=new_slot(sampler))
+        for t in range(slot.num_steps):
+            sums += slot.raw_reward[t].numpy()
+            for b in np.flatnonzero((slot.terminated | slot.truncated)[t].numpy()):
+                expected.append((int(b), float(sums[b])))
+                sums[b] = 0.0
+        got += [(end.env, end.score) for end in sampler.drain_episodes()]
+    assert sorted(got) == sorted(expected)
+    assert expected
+
+
+def test_decorrelation_gives_games_different_ages_and_numbers_from_zero() -> None:
+    sampler = make_sampler()
+    sampler.reset(30)
+    ends = []
+    while len(ends) < 12:
+        sampler.collect(ByPixels(), into=new_slot(sampler))
+        ends += sampler.drain_episodes()
+    numbers = sorted(end.started_at for end in ends)
+    assert numbers[:6] == list(range(6))
+    assert len({end.length_agent_steps for end in ends[:6]}) > 1
+
+
+def test_a_restored_sampler_continues_bit_for_bit() -> None:
+    first, second = make_sampler(), make_sampler()
+    first.reset(10)
+    first.collect(ByPixels(), into=new_slot(first))
+    second.load(first.state())
+    for _ in range(3):
+        assert_equal_slots(
+            first.collect(ByPixels(), into=new_slot(first)),
+            second.collect(ByPixels(), into=new_slot(second)),
+        )
+
+
+def test_groups_that_do_not_divide_are_refused() -> None:
+    with pytest.raises(ValueError, match="equal groups"):
+        SamplingSettings(num_envs=5, num_groups=2)
+    with pytest.raises(ValueError, match="at least 1"):
+        SamplingSettings(rollout_agent_steps=0)

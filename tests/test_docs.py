@@ -1,0 +1,41 @@
+"""Examples in the documentation run."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def python_blocks() -> list[tuple[str, str]]:
+    found = []
+    for page in PAGES:
+        for number, block in enumerate(re.findall(r"```python\n(.*?)```", page.read_text(), re.S)):
+            found.append((f"{page.name}-{number}", block))
+    return found
+
+
+@pytest.mark.parametrize(
+    "block", [b for _, b in python_blocks()], ids=[n for n, _ in python_blocks()]
+)
+def test_a_python_example_runs(block: str) -> None:
+    exec(compile(block, "example", "exec"), {})
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_between_pages_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
+        if not target.startswith("http"):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_every_recipe_has_a_page() -> None:
+    from scanline.recipes import RECIPES
+
+    text = " ".join(page.read_text() for page in (ROOT / "docs" / "recipes").glob("*.md"))
+    for name in RECIPES:
+        assert re.search(rf"\b{re.escape(name)}\b", text), f"{name} has no page in docs/recipes"
