@@ -2,5 +2,6 @@
 
 from .actor_critic import ActorCritic
 from .interface import Defaults, path_of
+from .ppo import Ppo
 
-__all__ = ["ActorCritic", "Defaults", "path_of"]
+__all__ = ["ActorCritic", "Defaults", "Ppo", "path_of"]

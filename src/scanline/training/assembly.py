@@ -76,7 +76,7 @@ def assemble(plan: Plan, mark: Callable[[str], Any], say: Say = print) -> Parts:
         torch.set_num_threads(plan.run.torch_threads)
     engine, plan = fitting_engine(plan, say)
     recipe, run, sampling = plan.recipe, plan.run, plan.recipe.sampling
-    algorithm, spaces = recipe.algorithm, engine.spaces
+    algorithm, spaces = recipe.algorithm.spanning(recipe.agent_steps), engine.spaces
     network = networks.build(recipe.network, spaces, algorithm.head, seed=run.seed)
     learner = parameters.LocalParameters(
         network.to(run.device),
@@ -85,7 +85,7 @@ def assemble(plan: Plan, mark: Callable[[str], Any], say: Say = print) -> Parts:
         algorithm_state=algorithm.init(spaces),
     )
     slot = Slot.allocate(
-        spaces, sampling.rollout_agent_steps, sampling.num_envs, algorithm.columns(spaces)
+        spaces, sampling.horizon_agent_steps, sampling.num_envs, algorithm.columns(spaces)
     )
     loop = on_policy.Loop(
         sampler=LockstepSampler(engine, run.seed, mark),
