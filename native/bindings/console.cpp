@@ -10,7 +10,6 @@
 #include <memory>
 #include <vector>
 
-#include "../core/rom_identify.h"
 #include "../env/game_environment.h"
 #include "../env/snapshot_bytes.h"
 #include "../games/table.h"
@@ -42,16 +41,12 @@ class PyConsole {
 
   // `game` is a row of the game table, or -1; `mode` and `difficulty` may be -1.
   PyConsole(nb::bytes rom, int game, i64 seed, double sticky, int mode, int difficulty)
-      : bytes_(reinterpret_cast<const u8*>(rom.data()),
-               reinterpret_cast<const u8*>(rom.data()) + rom.size()),
-        image_(identified(bytes_)),
-        ops_(num_decoded_ops(image_)),
-        row_(row_for(game)) {
-    decode_rom(image_, ops_.data());
-    image_.ops = ops_.data();
+      : rom_(bytes_of(rom)), row_(row_for(game)) {
+    if (!rom_.can_run()) refuse(rom_.refusal());
     const AleSettings settings{static_cast<float>(sticky), 0};
     check_choice(mode, difficulty);
-    ale_ = std::make_unique<Ale>(image_, row_, settings, MersenneTwister(static_cast<u32>(seed)));
+    ale_ = std::make_unique<Ale>(rom_.image(), row_, settings,
+                                 MersenneTwister(static_cast<u32>(seed)));
     palette_ = std::make_unique<Palette>(ale_->properties().pal);
     if (mode >= 0) ale_->set_mode(static_cast<u32>(mode));
     if (difficulty >= 0) ale_->set_difficulty(static_cast<u32>(difficulty));
@@ -120,13 +115,9 @@ class PyConsole {
   }
 
  private:
-  static RomImage identified(const std::vector<u8>& bytes) {
-    const RomImage image = identify_rom(bytes.data(), static_cast<u32>(bytes.size()));
-    if (!is_supported(image.type))
-      refuse("A ROM of " + std::to_string(bytes.size()) + " bytes with cartridge type " +
-             cartridge_type_name(image.type) +
-             " cannot run here; supported are 2K, 4K, F8, F8SC, F6, F6SC, E0, FE and DPC.");
-    return image;
+  static std::vector<u8> bytes_of(nb::bytes rom) {
+    const u8* data = reinterpret_cast<const u8*>(rom.data());
+    return std::vector<u8>(data, data + rom.size());
   }
 
   static const games::GameRow& row_for(int game) {
@@ -143,7 +134,7 @@ class PyConsole {
   }
 
   SnapshotHeader header() const {
-    SnapshotHeader header = snapshot_header(bytes_.data(), static_cast<u32>(bytes_.size()), 0);
+    SnapshotHeader header = snapshot_header(rom_.image(), 0);
     header.part_bytes[0] = sizeof(Ale::Snapshot);
     return header;
   }
@@ -163,9 +154,7 @@ class PyConsole {
     return ale_->screen();
   }
 
-  std::vector<u8> bytes_;
-  RomImage image_;
-  std::vector<DecodedOp> ops_;
+  OwnedRom rom_;
   const games::GameRow& row_;
   std::unique_ptr<Ale> ale_;
   std::unique_ptr<Palette> palette_;

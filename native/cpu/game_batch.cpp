@@ -8,17 +8,8 @@ namespace {
 
 std::shared_ptr<const GameVariant> variant_of(const GameChoice& choice,
                                               const EnvSettings& settings) {
-  auto variant = std::make_shared<GameVariant>();
-  variant->bytes = choice.rom;
-  variant->rom = identify_rom(variant->bytes.data(), static_cast<u32>(variant->bytes.size()));
-  if (!is_supported(variant->rom.type)) {
-    refuse("A ROM of " + std::to_string(choice.rom.size()) + " bytes with cartridge type " +
-           cartridge_type_name(variant->rom.type) +
-           " cannot run here; supported are 2K, 4K, F8, F8SC, F6, F6SC, E0, FE and DPC.");
-  }
-  variant->ops.resize(num_decoded_ops(variant->rom));
-  decode_rom(variant->rom, variant->ops.data());
-  variant->rom.ops = variant->ops.data();
+  auto variant = std::make_shared<GameVariant>(choice.rom);
+  if (!variant->rom.can_run()) refuse(variant->rom.refusal());
   const games::GameRow& row = games::row_of(static_cast<games::GameId>(choice.game));
   variant->row = &row;
   variant->mode = choice.mode < 0 ? games::mode_at(row, 0) : static_cast<u32>(choice.mode);

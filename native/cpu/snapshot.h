@@ -17,9 +17,7 @@ inline SnapshotHeader header_of(Slot<GameEnvironment>& slot) {
   const GameVariant& variant = slot.env.variant();
   const u64 words[3] = {fingerprint(&slot.rules->settings, sizeof(EnvSettings)), variant.mode,
                         variant.difficulty};
-  SnapshotHeader header =
-      snapshot_header(variant.bytes.data(), static_cast<u32>(variant.bytes.size()),
-                      fingerprint(words, sizeof words));
+  SnapshotHeader header = snapshot_header(variant.rom.image(), fingerprint(words, sizeof words));
   header.part_bytes[0] = sizeof(GameEnvironment::Snapshot);
   header.part_bytes[1] = sizeof(EpisodeState);
   header.part_bytes[2] = static_cast<u32>(slot.episode.pooled().size());

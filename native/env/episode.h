@@ -189,13 +189,19 @@ class Episode {
   Played emulate(u32 action, i32 planned) {
     Played played;
     played.planned = planned;
-    const i32 num_seen = settings().pooling == Pooling::kNone ? 1 : 2;
+    const i32 num_seen = num_seen_frames();
     while (played.frames < planned && !played.ended()) {
       ++played.frames;
       played.reward += env_.act(action, played.frames > planned - num_seen);
       judge(played);
     }
     return played;
+  }
+
+  // Frames at the end of a step that an observation is made of.
+  i32 num_seen_frames() const {
+    if (settings().colour == FrameColour::kRam) return 0;
+    return settings().pooling == Pooling::kNone ? 1 : 2;
   }
 
   // Lives are compared with those at the end of the last step, on every frame.

@@ -10,19 +10,20 @@
 #include <string>
 #include <vector>
 
-#include "../core/console_fast.h"
+#include "../core/console.h"
 #include "../core/palette.h"
 #include "ale_environment.h"
 #include "env_random.h"
+#include "fast_console.h"
+#include "owned_rom.h"
 #include "seen_console.h"
 
 namespace scanline {
 
 // What is fixed while a game runs; shared by all its environments.
 struct GameVariant {
-  std::vector<u8> bytes;       // of the ROM; `rom` points into it
-  std::vector<DecodedOp> ops;  // its decoded program; likewise
-  RomImage rom;
+  explicit GameVariant(std::vector<u8> bytes) : rom(std::move(bytes)) {}
+  OwnedRom rom;
   const games::GameRow* row = nullptr;
   u32 mode = 0;
   u32 difficulty = 0;
@@ -41,7 +42,7 @@ class GameEnvironment {
   // ALE's loadROM, then its setMode and setDifficulty.
   void load(u32 seed, const EnvStream& stream) {
     const AleSettings settings{static_cast<float>(variant_->sticky), 0};
-    ale_.emplace(variant_->rom, *variant_->row, settings,
+    ale_.emplace(variant_->rom.image(), *variant_->row, settings,
                  EnvRandom(variant_->random_stream, seed, stream));
     ale_->set_mode(variant_->mode);
     ale_->set_difficulty(variant_->difficulty);

@@ -27,9 +27,9 @@ struct SnapshotHeader {
 };
 static_assert(sizeof(SnapshotHeader) == 56, "no padding");
 
-inline SnapshotHeader snapshot_header(const u8* rom, u32 rom_bytes, u64 settings) {
+inline SnapshotHeader snapshot_header(const RomImage& rom, u64 settings) {
   SnapshotHeader header;
-  const Md5Digest md5 = md5_of(rom, rom_bytes);
+  const Md5Digest md5 = md5_of(rom.bytes, rom.size_bytes);
   header.rom_high = md5.high;
   header.rom_low = md5.low;
   header.settings = settings;

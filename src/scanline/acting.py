@@ -34,5 +34,6 @@ class NetworkPolicy:
         views, _ = self._source()
         context = ActContext(views, uniforms, agent_steps, self._greedy)
         with torch.inference_mode():
-            outputs = (views.behaviour or views.live)(observations)
+            inputs = self._algorithm.inputs(views, observations)
+            outputs = (views.behaviour or views.live)(inputs)
             return self._algorithm.act(outputs, context)

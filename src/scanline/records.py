@@ -159,6 +159,8 @@ class Slot:
     padding: str = "zeros"
     """How stacks are filled right after a reset."""
     life_loss_ends_return: bool = False
+    num_learners: int = 1
+    """Learners that each fill such a slot at the same time."""
 
     @classmethod
     def allocate(
@@ -191,6 +193,16 @@ class Slot:
         return self.frames.shape[0] - self.num_steps
 
     @property
+    def agent_steps_per_step(self) -> int:
+        """What one step of this slot adds to the global count, all learners together."""
+        return self.actions.shape[1] * self.num_learners
+
+    @property
+    def agent_steps_after(self) -> int:
+        """Global count after the slot's last step."""
+        return self.agent_steps + self.num_steps * self.agent_steps_per_step
+
+    @property
     def terminal(self) -> Tensor:
         """Steps without a future [T, B]: the game ended, or a life where that counts."""
         return self.terminated | self.life_lost if self.life_loss_ends_return else self.terminated
@@ -203,6 +215,10 @@ class Slot:
         """Observations [T * B, S, *frame] of all steps; a view unless an episode is young."""
         frames, depth = self.frames[:-1], self.depth[:-1]
         return stacks.windows(frames, depth, self.padding).flatten(0, 1)
+
+    def states(self) -> Tensor:
+        """Observations [(T + 1) * B, S, *frame]: of all steps, and those after the last one."""
+        return stacks.windows(self.frames, self.depth, self.padding).flatten(0, 1)
 
 
 @dataclass(frozen=True)
@@ -219,7 +235,7 @@ class Experience:
 class Batch:
     """What one loss sees."""
 
-    observations: Tensor  # [N, S, *frame]
+    observations: Tensor  # [N, S, *frame]; with `slot` its states, [(T + 1) * B, S, *frame]
     actions: Tensor  # [N]
     columns: Mapping[str, Tensor]  # each [N, ...]: rewards, returns, log-probabilities, ...
     agent_steps: int
@@ -266,6 +282,12 @@ class Algorithm(Protocol):
 
     def init(self, spaces: Spaces) -> Mapping[str, Tensor]:
         """Its own state: tensors only."""
+
+    def spanning(self, agent_steps: int) -> Algorithm:
+        """The same algorithm, with schedules that span a run stretched over these agent steps."""
+
+    def inputs(self, views: Views, observations: Tensor) -> Tensor:
+        """What the network reads: observations, or what the algorithm's state makes of them."""
 
     def act(self, outputs: Outputs, context: ActContext) -> Acted:
         """Network outputs to actions, without gradient."""

@@ -29,8 +29,8 @@ SETTINGS = {
 }
 
 
-def train(out: Path, **changes: object) -> Path:
-    scanline.train("paac", CATCH, out=out, say=lambda sentence: None, **{**SETTINGS, **changes})
+def train(out: Path, recipe: str = "paac", **changes: object) -> Path:
+    scanline.train(recipe, CATCH, out=out, say=lambda sentence: None, **{**SETTINGS, **changes})
     return out
 
 
@@ -73,6 +73,29 @@ def test_a_run_stopped_by_its_limit_and_resumed_equals_an_uninterrupted_one(
     parted = train(tmp_path / "parted", agent_steps=1_320)
     train(parted, resume=True)
     assert_equal_runs(whole, parted)
+
+
+@pytest.mark.parametrize(
+    ("recipe", "changes"),
+    [
+        ("ppo", {"rollout_agent_steps": 16}),
+        ("accelerated-a2c", {"decorrelation_agent_steps": 20}),
+        ("accelerated-ppo", {"rollout_samples": 128, "decorrelation_agent_steps": 20}),
+        ("cule-a2c", {}),
+        ("cule-ppo", {"rollout_agent_steps": 16}),
+    ],
+)
+def test_every_recipe_gives_equal_bytes_and_goes_on_as_if_never_stopped(
+    tmp_path: Path, recipe: str, changes: dict[str, object]
+) -> None:
+    settings = {"agent_steps": 1_600, "anneal": "none", "clip_anneal": "none", **changes}
+    if "ppo" not in recipe:
+        del settings["clip_anneal"]  # annealing ends with the run, so a shorter run is another one
+    first = train(tmp_path / "first", recipe, **settings)
+    assert_equal_runs(first, train(tmp_path / "second", recipe, **settings, num_workers=1))
+    parted = train(tmp_path / "parted", recipe, **{**settings, "agent_steps": 800})
+    train(parted, recipe, resume=True, **settings)
+    assert_equal_runs(first, parted)
 
 
 PROGRAM = """

@@ -21,11 +21,17 @@ CHANCE_SCORE = -3.0
         ("paac", {"learning_rate": 0.01}),
         ("paac-repo", {"learning_rate": 0.01}),
         ("a2c", {"learning_rate": 3e-3, "square_starts_at": 0.0, "anneal": "none"}),
+        ("ppo", {"learning_rate": 2.5e-3, "rollout_agent_steps": 32}),
+        ("accelerated-a2c", {"learning_rate": 3e-3}),
+        ("accelerated-ppo", {"rollout_samples": 512}),
+        ("cule-a2c", {"learning_rate": 3e-3}),
+        ("cule-ppo", {"learning_rate": 2.5e-3, "rollout_agent_steps": 32}),
     ],
 )
 def test_a_recipe_solves_the_toy_game(
     tmp_path: Path, recipe: str, changes: dict[str, float]
 ) -> None:
+    """At the toy's size: a larger rate and shorter rollouts, everything else as in the row."""
     run = scanline.train(
         recipe,
         CATCH,
@@ -37,6 +43,7 @@ def test_a_recipe_solves_the_toy_game(
         num_workers=0,
         torch_threads=1,
         live=False,
+        decorrelation_agent_steps=0,
         say=lambda sentence: None,
         **changes,
     )

@@ -5,5 +5,14 @@ from .categorical_dqn import CategoricalDqn
 from .dqn import Dqn
 from .exploration import EpsilonGreedy
 from .interface import Defaults, path_of
+from .ppo import Ppo
 
-__all__ = ["ActorCritic", "CategoricalDqn", "Defaults", "Dqn", "EpsilonGreedy", "path_of"]
+__all__ = [
+    "ActorCritic",
+    "CategoricalDqn",
+    "Defaults",
+    "Dqn",
+    "EpsilonGreedy",
+    "Ppo",
+    "path_of",
+]

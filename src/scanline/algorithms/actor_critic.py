@@ -56,15 +56,16 @@ class ActorCritic(Defaults):
             )
 
     def prepare(self, views: Views, slot: Slot) -> Experience:
-        path = path_of(views, slot)
+        path = path_of(self, views, slot)
         if self.gae_lambda == 1.0:
             return Experience(slot, {"returns": returns.n_step(path, self.discount)})
-        value = views.live(slot.observations()).value.view_as(slot.reward)
+        observations = self.inputs(views, slot.observations())
+        value = views.live(observations).value.view_as(slot.reward)
         advantage = returns.gae(path, value, self.discount, self.gae_lambda)
         return Experience(slot, {"returns": advantage + value})
 
     def loss(self, views: Views, batch: Batch) -> LossResult:
-        outputs: PolicyValue = views.live(batch.observations)
+        outputs: PolicyValue = views.live(self.inputs(views, batch.observations))
         log_all, probabilities = self._log_probabilities(outputs.logits)
         log_taken = log_all.gather(-1, batch.actions[:, None]).squeeze(-1)
         error = batch.columns["returns"] - outputs.value

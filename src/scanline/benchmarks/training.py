@@ -101,7 +101,7 @@ def run(bench: TrainingBench, engine: str, say: Any = print) -> list[Row]:
 
 def _row(work: Work, repeats: list[Figures]) -> Row:
     recipe = recipes.find(work.recipe).replace(**work.settings)
-    batch_size = recipe.sampling.num_envs * recipe.sampling.rollout_agent_steps
+    batch_size = recipe.sampling.num_envs * recipe.sampling.horizon_agent_steps
     return {
         "recipe": work.recipe,
         "peer": work.peer,

@@ -84,7 +84,7 @@ def assemble(plan: Plan, mark: Callable[[str], Any], say: Say = print) -> Parts:
 
 def _loop(plan: Plan, engine: Engine, mark: Callable[[str], Any]) -> on_policy.Loop:
     recipe, run, sampling = plan.recipe, plan.run, plan.recipe.sampling
-    algorithm, spaces = recipe.algorithm, engine.spaces
+    algorithm, spaces = recipe.algorithm.spanning(recipe.agent_steps), engine.spaces
     network = networks.build(recipe.network, spaces, algorithm.head, seed=run.seed)
     learner = parameters.LocalParameters(
         network.to(run.device),
@@ -93,7 +93,7 @@ def _loop(plan: Plan, engine: Engine, mark: Callable[[str], Any]) -> on_policy.L
         algorithm_state=algorithm.init(spaces),
     )
     slot = Slot.allocate(
-        spaces, sampling.rollout_agent_steps, sampling.num_envs, algorithm.columns(spaces)
+        spaces, sampling.horizon_agent_steps, sampling.num_envs, algorithm.columns(spaces)
     )
     return on_policy.Loop(
         sampler=LockstepSampler(engine, run.seed, mark),
