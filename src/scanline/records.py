@@ -8,7 +8,7 @@ Knows no engine, network, store or algorithm, so that all of them can agree on i
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -182,6 +182,25 @@ class Slot:
             columns={n: torch.zeros((*steps, *c.shape), dtype=c.dtype) for n, c in columns.items()},
             padding=spaces.stack_padding,
             life_loss_ends_return=spaces.life_loss_ends_return,
+        )
+
+    def part(self, start: int, num_steps: int, envs: slice = slice(None)) -> Slot:
+        """The same memory, fewer steps and environments; without finals."""
+        end = start + num_steps
+        stack = self.stack
+        return replace(
+            self,
+            frames=self.frames[start : end + stack, envs],
+            depth=self.depth[start : end + 1, envs],
+            actions=self.actions[start:end, envs],
+            reward=self.reward[start:end, envs],
+            raw_reward=self.raw_reward[start:end, envs],
+            terminated=self.terminated[start:end, envs],
+            truncated=self.truncated[start:end, envs],
+            life_lost=self.life_lost[start:end, envs],
+            version=self.version[start:end],
+            columns={name: column[start:end, envs] for name, column in self.columns.items()},
+            finals=[],
         )
 
     @property

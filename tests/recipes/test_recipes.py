@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import pytest
 
 from scanline import recipes
-from scanline.algorithms import ActorCritic, Ppo
+from scanline.algorithms import ActorCritic, Ppo, Vtrace
+from scanline.stores import RolloutSettings, WindowSettings
 
 
 def test_every_row_is_found_by_its_name_and_has_a_sentence() -> None:
@@ -51,3 +53,31 @@ def test_accelerated_a2c_scales_its_rate_with_the_root_of_the_envs() -> None:
     for num_envs in (16, 64, 512):
         expected = 7e-4 * math.sqrt(num_envs / 16)
         assert recipe.optimiser.scaled_rate(num_envs) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    "knobs",
+    [
+        *((120, 1, 5, 5), (120, 5, 5, 1), (120, 20, 20, 1)),
+        *((1200, 1, 5, 5), (1200, 5, 5, 1), (1200, 20, 20, 1), (4800, 20, 20, 1)),
+    ],
+)
+def test_cule_s_configurations_have_names_and_use_every_step_once(
+    knobs: tuple[int, int, int, int],
+) -> None:
+    recipe = recipes.find("cule-vtrace-" + "-".join(map(str, knobs)))
+    sampling, store = recipe.sampling, recipe.store
+    assert isinstance(store, WindowSettings)
+    rollout, window = sampling.horizon_agent_steps, store.window_agent_steps
+    assert (sampling.num_envs, store.num_blocks, window, rollout) == knobs
+    assert window == rollout * store.num_blocks
+    assert recipe.algorithm.normalise_pixels
+
+
+def test_an_algorithm_and_a_store_that_do_not_fit_are_refused() -> None:
+    recipe = recipes.find("cule-vtrace")
+    with pytest.raises(ValueError, match="use store=WindowSettings"):
+        dataclasses.replace(recipe, store=RolloutSettings())
+    with pytest.raises(ValueError, match="ActorCritic knows nothing of older policies"):
+        dataclasses.replace(recipe, algorithm=ActorCritic())
+    assert isinstance(recipe.algorithm, Vtrace)

@@ -82,6 +82,7 @@ def test_a_run_stopped_by_its_limit_and_resumed_equals_an_uninterrupted_one(
         ("accelerated-a2c", {"decorrelation_agent_steps": 20}),
         ("accelerated-ppo", {"rollout_samples": 128, "decorrelation_agent_steps": 20}),
         ("cule-a2c", {}),
+        ("cule-vtrace", {"num_blocks": 4, "window_agent_steps": 8}),
         ("cule-ppo", {"rollout_agent_steps": 16}),
     ],
 )

@@ -25,6 +25,7 @@ CHANCE_SCORE = -3.0
         ("accelerated-a2c", {"learning_rate": 3e-3}),
         ("accelerated-ppo", {"rollout_samples": 512}),
         ("cule-a2c", {"learning_rate": 3e-3}),
+        ("cule-vtrace", {"learning_rate": 3e-3, "num_blocks": 4, "window_agent_steps": 8}),
         ("cule-ppo", {"learning_rate": 2.5e-3, "rollout_agent_steps": 32}),
     ],
 )

@@ -6,6 +6,7 @@ from .dqn import Dqn
 from .exploration import EpsilonGreedy
 from .interface import Defaults, path_of
 from .ppo import Ppo
+from .vtrace import Vtrace
 
 __all__ = [
     "ActorCritic",
@@ -14,5 +15,6 @@ __all__ = [
     "Dqn",
     "EpsilonGreedy",
     "Ppo",
+    "Vtrace",
     "path_of",
 ]

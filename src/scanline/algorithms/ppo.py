@@ -34,6 +34,7 @@ from ..records import (
     Views,
 )
 from ..schedules import Linear
+from . import pixels
 from .interface import Defaults, path_of
 
 _EPSILON = 1e-8
@@ -62,6 +63,8 @@ class Ppo(Defaults):
     """Weight of the entropy bonus."""
     value_coef: float = 0.5
     """Weight of the squared value error, which is not halved."""
+    normalise_pixels: bool = False
+    """Whether pixels get mean 0 and deviation 1, each by its own statistics over the run."""
 
     def __post_init__(self) -> None:
         for name in ("discount", "gae_lambda"):
@@ -78,18 +81,20 @@ class Ppo(Defaults):
     def columns(self, spaces: Spaces) -> Mapping[str, Column]:
         return {"log_probability": Column(), "value": Column()}
 
+    def init(self, spaces: Spaces) -> Mapping[str, Tensor]:
+        return pixels.initial(spaces) if self.normalise_pixels else {}
+
+    def inputs(self, views: Views, observations: Tensor) -> Tensor:
+        return pixels.normalised(views.state, observations) if views.state else observations
+
     def spanning(self, agent_steps: int) -> Self:
         if self.clip_anneal_agent_steps:
             return self
         return dataclasses.replace(self, clip_anneal_agent_steps=agent_steps)
 
     def act(self, outputs: Outputs, context: ActContext) -> Acted:
-        actions = (
-            outputs.logits.argmax(dim=-1)
-            if context.greedy
-            else draws.categorical(outputs.logits, context.uniforms[:, 0])
-        )
-        taken = log_probability(torch.log_softmax(outputs.logits, dim=-1), actions)
+        actions = draws.action(outputs.logits, context.uniforms[:, 0], greedy=context.greedy)
+        taken = draws.log_probability(torch.log_softmax(outputs.logits, dim=-1), actions)
         return Acted(actions, {"log_probability": taken, "value": outputs.value})
 
     def prepare(self, views: Views, slot: Slot) -> Experience:
@@ -99,12 +104,13 @@ class Ppo(Defaults):
         target = advantage + value
         if self.normalise_advantages == "rollout":
             advantage = normalised(advantage)
-        return Experience(slot, {"advantage": advantage, "returns": target})
+        state = pixels.noted(views.state, slot) if self.normalise_pixels else None
+        return Experience(slot, {"advantage": advantage, "returns": target}, state)
 
     def loss(self, views: Views, batch: Batch) -> LossResult:
         outputs: PolicyValue = views.live(self.inputs(views, batch.observations))
         log_all = torch.log_softmax(outputs.logits, dim=-1)
-        change = log_probability(log_all, batch.actions) - batch.columns["log_probability"]
+        change = draws.log_probability(log_all, batch.actions) - batch.columns["log_probability"]
         clip = self.clip_at(batch.agent_steps)
         policy = self._policy_loss(change.exp(), batch.columns["advantage"], clip)
         value = self._value_loss(outputs.value, batch, clip)
@@ -141,11 +147,6 @@ class Ppo(Defaults):
             near = stored + (value - stored).clamp(-clip, clip)
             error = torch.maximum(error, (near - batch.columns["returns"]).square())
         return error.mean()
-
-
-def log_probability(log_all: Tensor, actions: Tensor) -> Tensor:
-    """Log-probabilities [N] of the actions taken, from those of all actions [N, A]."""
-    return log_all.gather(-1, actions[:, None]).squeeze(-1)
 
 
 def normalised(advantage: Tensor) -> Tensor:

@@ -101,15 +101,15 @@ def run(bench: TrainingBench, engine: str, say: Any = print) -> list[Row]:
 
 def _row(work: Work, repeats: list[Figures]) -> Row:
     recipe = recipes.find(work.recipe).replace(**work.settings)
-    batch_size = recipe.sampling.num_envs * recipe.sampling.horizon_agent_steps
+    sampling = recipe.sampling
     return {
         "recipe": work.recipe,
         "peer": work.peer,
         "game": work.game,
         "engine": {None: work.engine, "sb3": "subprocess", "sb3-vector": "ale"}[work.peer],
         "network": settings.to_dict(recipe)["network"],
-        "batch_size": batch_size // recipe.store.num_minibatches,
-        "num_envs": recipe.sampling.num_envs,
+        "batch_size": recipe.store.batch_size(sampling.num_envs, sampling.horizon_agent_steps),
+        "num_envs": sampling.num_envs,
         "num_threads": work.num_threads,
         "torch_threads": work.torch_threads,
         **summary(repeats),

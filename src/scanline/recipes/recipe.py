@@ -13,10 +13,11 @@ from typing import Any
 import torch
 
 from .. import settings
+from ..algorithms import ActorCritic, Ppo, Vtrace
 from ..parameters import OptimiserSettings
 from ..records import Algorithm, Spaces
 from ..samplers import SamplingSettings
-from ..stores import RolloutSettings
+from ..stores import RolloutSettings, WindowSettings
 
 Network = str | Callable[[Spaces], torch.nn.Module]
 
@@ -36,7 +37,7 @@ class Recipe:
     """What one agent step means (`scanline list protocols`)."""
     optimiser: OptimiserSettings
     sampling: SamplingSettings = field(default_factory=SamplingSettings)
-    store: RolloutSettings = field(default_factory=RolloutSettings)
+    store: RolloutSettings | WindowSettings = field(default_factory=RolloutSettings)
     agent_steps: int = 10_000_000
     """Agent steps of a whole run."""
     source: str = ""
@@ -48,6 +49,21 @@ class Recipe:
             raise TypeError(
                 f"algorithm={self.algorithm!r} lacks functions of an algorithm; derive it from "
                 "scanline.algorithms.Defaults and write `loss`."
+            )
+        self._check_store()
+
+    def _check_store(self) -> None:
+        """Sequences come from a window; what is prepared once per rollout must not go into one."""
+        window = isinstance(self.store, WindowSettings)
+        if isinstance(self.algorithm, Vtrace) and not window:
+            raise ValueError(
+                "Vtrace learns from sequences, which a rollout store does not give; "
+                "use store=WindowSettings(...)."
+            )
+        if isinstance(self.algorithm, (ActorCritic, Ppo)) and window:
+            raise ValueError(
+                f"{type(self.algorithm).__name__} knows nothing of older policies, whose steps a "
+                "window holds; use store=RolloutSettings(...), or the algorithm Vtrace."
             )
 
     def replace(self, **changes: Any) -> Recipe:

@@ -40,6 +40,10 @@ class RolloutSettings:
                 "must be at least 1."
             )
 
+    def batch_size(self, num_envs: int, rollout_agent_steps: int) -> int:
+        """Agent steps that one update sees."""
+        return num_envs * rollout_agent_steps // self.num_minibatches
+
 
 class RolloutStore:
     """One slot, committed by `put` and handed out as batches until the next `put`."""

@@ -14,10 +14,10 @@ import torch
 
 from .. import acting, engines, networks, parameters, protocols, settings
 from ..engines import Engine, EngineSettings
-from ..records import Saved, Slot
+from ..records import Saved, Slot, Spaces, Store
 from ..runners import on_policy
 from ..samplers import LockstepSampler
-from ..stores import RolloutStore
+from ..stores import RolloutStore, WindowSettings, WindowStore
 from .plan import Plan
 
 Say = Callable[[str], None]
@@ -92,17 +92,25 @@ def _loop(plan: Plan, engine: Engine, mark: Callable[[str], Any]) -> on_policy.L
         max_grad_norm=recipe.optimiser.max_grad_norm,
         algorithm_state=algorithm.init(spaces),
     )
-    slot = Slot.allocate(
-        spaces, sampling.horizon_agent_steps, sampling.num_envs, algorithm.columns(spaces)
-    )
     return on_policy.Loop(
         sampler=LockstepSampler(engine, run.seed, mark),
         policy=acting.NetworkPolicy(algorithm, lambda: (learner.views, learner.version)),
-        store=RolloutStore(slot, recipe.store, run.seed),
+        store=build_store(plan, spaces),
         algorithm=algorithm,
         parameters=learner,
         learning_rate=recipe.optimiser.schedule(recipe.agent_steps, sampling.num_envs),
     )
+
+
+def build_store(plan: Plan, spaces: Spaces) -> Store:
+    """The store that a recipe's settings name, with arrays of its own."""
+    recipe, sampling = plan.recipe, plan.recipe.sampling
+    columns, steps = recipe.algorithm.columns(spaces), sampling.horizon_agent_steps
+    if isinstance(recipe.store, WindowSettings):
+        arrays = Slot.allocate(spaces, recipe.store.num_kept_steps, sampling.num_envs, columns)
+        return WindowStore(arrays, recipe.store, steps)
+    slot = Slot.allocate(spaces, steps, sampling.num_envs, columns)
+    return RolloutStore(slot, recipe.store, plan.run.seed)
 
 
 def policy_of(
