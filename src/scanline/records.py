@@ -159,6 +159,8 @@ class Slot:
     padding: str = "zeros"
     """How stacks are filled right after a reset."""
     life_loss_ends_return: bool = False
+    num_learners: int = 1
+    """Learners that each fill such a slot at the same time."""
 
     @classmethod
     def allocate(
@@ -189,6 +191,16 @@ class Slot:
     @property
     def stack(self) -> int:
         return self.frames.shape[0] - self.num_steps
+
+    @property
+    def agent_steps_per_step(self) -> int:
+        """What one step of this slot adds to the global count, all learners together."""
+        return self.actions.shape[1] * self.num_learners
+
+    @property
+    def agent_steps_after(self) -> int:
+        """Global count after the slot's last step."""
+        return self.agent_steps + self.num_steps * self.agent_steps_per_step
 
     @property
     def terminal(self) -> Tensor:

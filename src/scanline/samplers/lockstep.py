@@ -135,7 +135,7 @@ class LockstepSampler:
         observations = stacks.build(frames, slot.depth[t, envs], slot.padding)
         self._mark("acting")
         uniforms = self._draws[group].at(self._env_steps + t)
-        agent_steps = slot.agent_steps + t * self._num_envs
+        agent_steps = slot.agent_steps + t * slot.agent_steps_per_step
         actions, columns = policy(observations, uniforms, agent_steps)
         slot.actions[t, envs] = actions
         for name, stored in slot.columns.items():
