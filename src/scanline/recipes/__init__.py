@@ -16,16 +16,21 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from . import accelerated, cule, paac, usual
+from . import accelerated, cule, fast_dqn, paac, q_learning, usual
 from .recipe import Network, Recipe
 
 __all__ = ["RECIPES", "Network", "Recipe", "find"]
 
-RECIPES: Mapping[str, Recipe] = {
-    recipe.name: recipe
-    for family in (paac.ROWS, usual.ROWS, accelerated.ROWS, cule.ROWS)
-    for recipe in family
-}
+_FAMILIES = (
+    paac.ROWS,
+    usual.ROWS,
+    accelerated.ROWS,
+    cule.ROWS,
+    q_learning.ROWS,
+    fast_dqn.ROWS,
+)
+
+RECIPES: Mapping[str, Recipe] = {recipe.name: recipe for family in _FAMILIES for recipe in family}
 
 
 def find(name: str) -> Recipe:

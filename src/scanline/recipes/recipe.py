@@ -13,11 +13,14 @@ from typing import Any
 import torch
 
 from .. import settings
-from ..algorithms import ActorCritic, Ppo, Vtrace
+from ..algorithms import ActorCritic, CategoricalDqn, Dqn, Ppo, Vtrace
 from ..parameters import OptimiserSettings
 from ..records import Algorithm, Spaces
+from ..runners import concurrent
+from ..runners.concurrent import Concurrent
+from ..runners.off_policy import Alternate
 from ..samplers import SamplingSettings
-from ..stores import RolloutSettings, WindowSettings
+from ..stores import ReplaySettings, RolloutSettings, WindowSettings
 
 Network = str | Callable[[Spaces], torch.nn.Module]
 
@@ -37,7 +40,10 @@ class Recipe:
     """What one agent step means (`scanline list protocols`)."""
     optimiser: OptimiserSettings
     sampling: SamplingSettings = field(default_factory=SamplingSettings)
-    store: RolloutSettings | WindowSettings = field(default_factory=RolloutSettings)
+    store: RolloutSettings | WindowSettings | ReplaySettings = field(
+        default_factory=RolloutSettings
+    )
+    pace: Alternate | Concurrent = field(default_factory=Alternate)
     agent_steps: int = 10_000_000
     """Agent steps of a whole run."""
     source: str = ""
@@ -51,6 +57,10 @@ class Recipe:
                 "scanline.algorithms.Defaults and write `loss`."
             )
         self._check_store()
+        if isinstance(self.algorithm, Dqn | CategoricalDqn):
+            self._check_values()
+        if isinstance(self.pace, Concurrent):
+            self._check_blocks(self.pace)
 
     def _check_store(self) -> None:
         """Sequences come from a window; what is prepared once per rollout must not go into one."""
@@ -65,6 +75,26 @@ class Recipe:
                 f"{type(self.algorithm).__name__} knows nothing of older policies, whose steps a "
                 "window holds; use store=RolloutSettings(...), or the algorithm Vtrace."
             )
+
+    def _check_values(self) -> None:
+        if not isinstance(self.store, ReplaySettings):
+            raise ValueError(
+                f"{type(self.algorithm).__name__} learns from pairs of observations, which a "
+                "rollout does not give; use store=ReplaySettings(...)."
+            )
+        if not self.pace.target_agent_steps:
+            raise ValueError(
+                f"{type(self.algorithm).__name__} needs a target network, but "
+                "target_agent_steps=0 keeps none; 10000 is usual."
+            )
+
+    def _check_blocks(self, pace: Concurrent) -> None:
+        if not isinstance(self.store, ReplaySettings):
+            raise ValueError(
+                "Learning beside playing needs steps that stay; use store=ReplaySettings(...), or "
+                "pace=Alternate() with a rollout."
+            )
+        concurrent.check(pace, self.sampling, self.store)
 
     def replace(self, **changes: Any) -> Recipe:
         """A copy with settings of any part changed by name."""
