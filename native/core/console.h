@@ -94,16 +94,7 @@ class BasicConsole {
   }
 
   // Without `draw` the state is the same, the pictures are left as they were.
-  void run_frame(bool draw) {
-    visit_cartridge(rom_.type, [this, draw](auto cartridge) {
-      using Cartridge = decltype(cartridge);
-      if (draw) {
-        run<Cartridge>(Pixels<>(pictures_));
-      } else {
-        run<Cartridge>(NoPixels());
-      }
-    });
-  }
+  void run_frame(bool draw);
 
   i32 screen_height() const {
     return properties_.height < kMinScreenHeight ? kMinScreenHeight : properties_.height;
@@ -168,6 +159,19 @@ class BasicConsole {
   CartridgeState cartridge_;
   u8 pictures_[2 * kPictureBytes];
 };
+
+// Not inline: it contains the whole emulator, and one object file per program is enough of it.
+template <class Loop, template <class> class Tia>
+void BasicConsole<Loop, Tia>::run_frame(bool draw) {
+  visit_cartridge(rom_.type, [this, draw](auto cartridge) {
+    using Cartridge = decltype(cartridge);
+    if (draw) {
+      run<Cartridge>(Pixels<>(pictures_));
+    } else {
+      run<Cartridge>(NoPixels());
+    }
+  });
+}
 
 using Console = BasicConsole<PlainLoop, PlainTia>;
 

@@ -10,10 +10,11 @@
 #include <string>
 #include <vector>
 
-#include "../core/console_fast.h"
+#include "../core/console.h"
 #include "../core/palette.h"
 #include "ale_environment.h"
 #include "env_random.h"
+#include "fast_console.h"
 #include "owned_rom.h"
 #include "seen_console.h"
 
