@@ -4,7 +4,10 @@
 namespace scanline {
 
 #if defined(SCANLINE_WITH_AVX2)
-bool has_avx2() { return __builtin_cpu_supports("avx2") != 0; }
+bool has_avx2() {
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
+         __builtin_cpu_supports("bmi2");
+}
 #else
 bool has_avx2() { return false; }
 #endif
