@@ -62,9 +62,8 @@ def test_a_recipe_solves_the_toy_game(tmp_path: Path, recipe: str, changes: dict
         num_workers=0,
         torch_threads=1,
         live=False,
-        decorrelation_agent_steps=0,
         say=lambda sentence: None,
-        **{"num_envs": 16, **changes},
+        **{"num_envs": 16, "decorrelation_agent_steps": 0, **changes},
     )
     assert run.stop.kind == "target_score", f"stopped at {run.score} after {run.agent_steps} steps"
     assert run.confirmation is not None
