@@ -27,7 +27,7 @@ class ClippedAdvantage(algorithms.Defaults):
     """Bound on the size of an advantage."""
 
     def prepare(self, views: records.Views, slot: records.Slot) -> records.Experience:
-        path = algorithms.path_of(views, slot)
+        path = algorithms.path_of(self, views, slot)
         return records.Experience(slot, {"returns": returns.n_step(path, self.discount)})
 
     def loss(self, views: records.Views, batch: records.Batch) -> records.LossResult:

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "../core/console.h"
+#include "../core/console_fast.h"
 #include "../core/decode.h"
-#include "../core/loop_decoded.h"
 #include "../core/rom_identify.h"
 #include "../core/tia_masks.h"
 #include "../env/ale_environment.h"
@@ -24,7 +24,6 @@ using namespace scanline;
 namespace {
 
 using MaskConsole = BasicConsole<PlainLoop, MaskTia>;
-using FastConsole = BasicConsole<SkippingLoop, MaskTia>;
 
 // The image of a ROM with its decoded program, which only the fast console reads.
 struct Rom {

@@ -3,12 +3,11 @@
 //
 // The program under test makes whole, short and unfinished frames in an order that a table of the
 // cartridge decides; which frames are seen is random.
-#include "../env/seen_console.h"
-
 #include <cstring>
 #include <memory>
 #include <vector>
 
+#include "../env/seen_console.h"
 #include "check.h"
 
 using namespace scanline;

@@ -14,6 +14,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from . import draws
 from .records import ActContext, Acted, Algorithm, Views
 
 Source = Callable[[], tuple[Views, int]]
@@ -34,5 +35,19 @@ class NetworkPolicy:
         views, _ = self._source()
         context = ActContext(views, uniforms, agent_steps, self._greedy)
         with torch.inference_mode():
-            outputs = (views.behaviour or views.live)(observations)
+            inputs = self._algorithm.inputs(views, observations)
+            outputs = (views.behaviour or views.live)(inputs)
             return self._algorithm.act(outputs, context)
+
+
+class RandomPolicy:
+    """Every action alike, whatever is seen; for steps that are played before anything is known."""
+
+    version = 0
+
+    def __init__(self, num_actions: int) -> None:
+        self._num_actions = num_actions
+
+    def __call__(self, observations: Tensor, uniforms: Tensor, agent_steps: int) -> Acted:
+        equal = torch.zeros(len(observations), self._num_actions)
+        return Acted(draws.epsilon_greedy(equal, 1.0, uniforms), {})

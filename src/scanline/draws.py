@@ -19,6 +19,16 @@ def categorical(logits: Tensor, uniform: Tensor) -> Tensor:
     return drawn.clamp(max=logits.shape[-1] - 1)
 
 
+def action(logits: Tensor, uniform: Tensor, *, greedy: bool) -> Tensor:
+    """Actions [N] of a policy: the best of logits [N, A], or drawn."""
+    return logits.argmax(dim=-1) if greedy else categorical(logits, uniform)
+
+
+def log_probability(log_all: Tensor, actions: Tensor) -> Tensor:
+    """Log-probabilities [N] of the actions taken, from those of all actions [N, A]."""
+    return log_all.gather(-1, actions[:, None]).squeeze(-1)
+
+
 def epsilon_greedy(q: Tensor, epsilon: float, uniforms: Tensor) -> Tensor:
     """Actions [N]: the best of q [N, A], or with chance epsilon any; uniforms [N, 2]."""
     num_actions = q.shape[-1]

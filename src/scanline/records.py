@@ -8,7 +8,7 @@ Knows no engine, network, store or algorithm, so that all of them can agree on i
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -159,6 +159,8 @@ class Slot:
     padding: str = "zeros"
     """How stacks are filled right after a reset."""
     life_loss_ends_return: bool = False
+    num_learners: int = 1
+    """Learners that each fill such a slot at the same time."""
 
     @classmethod
     def allocate(
@@ -182,6 +184,25 @@ class Slot:
             life_loss_ends_return=spaces.life_loss_ends_return,
         )
 
+    def part(self, start: int, num_steps: int, envs: slice = slice(None)) -> Slot:
+        """The same memory, fewer steps and environments; without finals."""
+        end = start + num_steps
+        stack = self.stack
+        return replace(
+            self,
+            frames=self.frames[start : end + stack, envs],
+            depth=self.depth[start : end + 1, envs],
+            actions=self.actions[start:end, envs],
+            reward=self.reward[start:end, envs],
+            raw_reward=self.raw_reward[start:end, envs],
+            terminated=self.terminated[start:end, envs],
+            truncated=self.truncated[start:end, envs],
+            life_lost=self.life_lost[start:end, envs],
+            version=self.version[start:end],
+            columns={name: column[start:end, envs] for name, column in self.columns.items()},
+            finals=[],
+        )
+
     @property
     def num_steps(self) -> int:
         return self.actions.shape[0]
@@ -189,6 +210,16 @@ class Slot:
     @property
     def stack(self) -> int:
         return self.frames.shape[0] - self.num_steps
+
+    @property
+    def agent_steps_per_step(self) -> int:
+        """What one step of this slot adds to the global count, all learners together."""
+        return self.actions.shape[1] * self.num_learners
+
+    @property
+    def agent_steps_after(self) -> int:
+        """Global count after the slot's last step."""
+        return self.agent_steps + self.num_steps * self.agent_steps_per_step
 
     @property
     def terminal(self) -> Tensor:
@@ -203,6 +234,10 @@ class Slot:
         """Observations [T * B, S, *frame] of all steps; a view unless an episode is young."""
         frames, depth = self.frames[:-1], self.depth[:-1]
         return stacks.windows(frames, depth, self.padding).flatten(0, 1)
+
+    def states(self) -> Tensor:
+        """Observations [(T + 1) * B, S, *frame]: of all steps, and those after the last one."""
+        return stacks.windows(self.frames, self.depth, self.padding).flatten(0, 1)
 
 
 @dataclass(frozen=True)
@@ -219,7 +254,7 @@ class Experience:
 class Batch:
     """What one loss sees."""
 
-    observations: Tensor  # [N, S, *frame]
+    observations: Tensor  # [N, S, *frame]; with `slot` its states, [(T + 1) * B, S, *frame]
     actions: Tensor  # [N]
     columns: Mapping[str, Tensor]  # each [N, ...]: rewards, returns, log-probabilities, ...
     agent_steps: int
@@ -266,6 +301,12 @@ class Algorithm(Protocol):
 
     def init(self, spaces: Spaces) -> Mapping[str, Tensor]:
         """Its own state: tensors only."""
+
+    def spanning(self, agent_steps: int) -> Algorithm:
+        """The same algorithm, with schedules that span a run stretched over these agent steps."""
+
+    def inputs(self, views: Views, observations: Tensor) -> Tensor:
+        """What the network reads: observations, or what the algorithm's state makes of them."""
 
     def act(self, outputs: Outputs, context: ActContext) -> Acted:
         """Network outputs to actions, without gradient."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import math
 
-import gymnasium
 import numpy as np
 import pytest
 import torch
@@ -13,27 +12,10 @@ from stable_baselines3 import A2C
 from stable_baselines3.common.sb2_compat.rmsprop_tf_like import RMSpropTFLike
 from torch.testing import assert_close
 
+from algorithms.tiny import LikeSb3, Nothing, Tiny, filled_slot
 from scanline.algorithms import ActorCritic
 from scanline.parameters import LocalParameters, OptimiserSettings
-from scanline.records import Batch, PolicyValue, Slot, Spaces, Views
-
-SPACES = Spaces(frame_shape=(6,), frame_dtype="float32", stack=1, num_actions=3)
-
-
-class Tiny(torch.nn.Module):
-    """Observations [N, 1, 6] to logits and value."""
-
-    def __init__(self, seed: int = 0) -> None:
-        super().__init__()
-        with torch.random.fork_rng():
-            torch.manual_seed(seed)
-            self.hidden = torch.nn.Linear(6, 8)
-            self.policy = torch.nn.Linear(8, 3)
-            self.value = torch.nn.Linear(8, 1)
-
-    def forward(self, observations: torch.Tensor) -> PolicyValue:
-        hidden = torch.tanh(self.hidden(observations.flatten(1)))
-        return PolicyValue(self.policy(hidden), self.value(hidden)[:, 0])
+from scanline.records import Batch, Views
 
 
 def random_batch(num: int = 40) -> Batch:
@@ -90,14 +72,6 @@ def test_the_advantage_sends_no_gradient_into_the_policy_loss() -> None:
     assert network.value.weight.grad is None or not network.value.weight.grad.any()
 
 
-def filled_slot() -> Slot:
-    slot = Slot.allocate(SPACES, 5, 2, {})
-    random = torch.Generator().manual_seed(2)
-    slot.frames.copy_(torch.randn(slot.frames.shape, generator=random))
-    slot.reward.copy_(torch.randn(slot.reward.shape, generator=random))
-    return slot
-
-
 def test_a_truncated_step_bootstraps_from_its_true_last_observation() -> None:
     network, slot = Tiny(), filled_slot()
     last = torch.randn(1, 6)
@@ -127,31 +101,6 @@ def test_impossible_settings_are_refused() -> None:
         ActorCritic(discount=1.5)
     with pytest.raises(ValueError, match="does not go with"):
         ActorCritic(log_form="added")
-
-
-class Nothing(gymnasium.Env[np.ndarray, int]):
-    """Spaces for SB3; it is never stepped."""
-
-    observation_space = gymnasium.spaces.Box(-9, 9, (6,), np.float32)
-    action_space = gymnasium.spaces.Discrete(3)
-
-    def reset(self, *, seed: int | None = None, options: dict[str, object] | None = None):
-        return np.zeros(6, np.float32), {}
-
-
-class LikeSb3(torch.nn.Module):
-    """SB3's policy as one of our networks: the same layers under our outputs."""
-
-    def __init__(self, policy: torch.nn.Module) -> None:
-        super().__init__()
-        self.policy = policy
-
-    def forward(self, observations: torch.Tensor) -> PolicyValue:
-        features = self.policy.extract_features(observations.flatten(1))
-        for_policy, for_value = self.policy.mlp_extractor(features)
-        return PolicyValue(
-            self.policy.action_net(for_policy), self.policy.value_net(for_value)[:, 0]
-        )
 
 
 @pytest.mark.parametrize("like_tensorflow", [False, True])

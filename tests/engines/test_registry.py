@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import subprocess
 import sys
@@ -24,6 +25,8 @@ def test_every_engine_has_a_sentence_and_a_protocol() -> None:
 
 @pytest.mark.parametrize("name", engines.KINDS)
 def test_every_engine_keeps_the_interface(name: str) -> None:
+    if not engines.kind(name).is_available:
+        pytest.skip(f"engine {name} is not compiled here")
     game = "pong" if name != "gymnasium" else "scanline/Catch-v0"
     engine = toys.build(name, game, num_envs=1, num_threads=1, num_workers=0)
     assert isinstance(engine, Engine)
@@ -31,22 +34,24 @@ def test_every_engine_keeps_the_interface(name: str) -> None:
     engine.close()
 
 
+@pytest.mark.parametrize("compiled", [True, False])
 @pytest.mark.parametrize(
-    ("game", "engine"),
-    [
-        ("pong", "ale"),
-        ("ALE/Pong-v5", "ale"),
-        ("Pong-v5", "ale"),
-        ("PongNoFrameskip-v4", "ale"),
-        (["pong", "pong"], "ale"),
-        ("CartPole-v1", "gymnasium"),
-        ("scanline/Catch-v0", "gymnasium"),
-        ("some_module:Some-v0", "gymnasium"),
-        (toy_envs.Blocks, "gymnasium"),
-    ],
+    "game", ["pong", "ALE/Pong-v5", "Pong-v5", "PongNoFrameskip-v4", ["pong", "pong"]]
 )
-def test_a_game_has_a_default_engine(game: Any, engine: str) -> None:
-    assert engines.default_name(game) == engine
+def test_atari_is_played_by_the_own_emulator_where_it_is_compiled(
+    game: Any, compiled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = engines.KINDS["native"]
+    name = "scanline.engines" if compiled else "scanline._never_compiled"
+    monkeypatch.setitem(engines.KINDS, "native", dataclasses.replace(row, compiled=name))
+    assert engines.default_name(game) == ("native" if compiled else "ale")
+
+
+@pytest.mark.parametrize(
+    "game", ["CartPole-v1", "scanline/Catch-v0", "some_module:Some-v0", toy_envs.Blocks]
+)
+def test_everything_else_is_played_by_gymnasium(game: Any) -> None:
+    assert engines.default_name(game) == "gymnasium"
 
 
 def test_unknown_names_bring_a_suggestion() -> None:

@@ -253,6 +253,7 @@ def test_make_takes_peers_words_and_names() -> None:
     envs = make(
         "ALE/Pong-v5",
         2,
+        engine="ale",
         seed=1,
         frameskip=2,
         frame_stack=3,
@@ -281,10 +282,10 @@ def test_make_refuses_with_a_sentence() -> None:
     with pytest.raises(ValueError, match="did you mean pong"):
         make("pogn")
     with pytest.raises(ValueError, match="did you mean 'frameskip'"):
-        make("pong", frameskp=4)
+        make("pong", engine="ale", frameskp=4)
     with pytest.raises(ValueError, match="batch_size=3 does not divide num_envs=4"):
-        make("pong", 4, batch_size=3)
+        make("pong", 4, engine="ale", batch_size=3)
     with pytest.raises(ValueError, match="autoreset_mode='never'"):
-        make("pong", autoreset_mode="never")
+        make("pong", engine="ale", autoreset_mode="never")
     with pytest.raises(ValueError, match="nearest protocol that it can is 'ale-vector'"):
         make("pong", protocol="baselines", engine="ale")

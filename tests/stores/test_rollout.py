@@ -65,3 +65,34 @@ def test_parts_that_do_not_divide_are_refused() -> None:
         store(RolloutSettings(num_minibatches=3))
     with pytest.raises(ValueError, match="at least 1"):
         RolloutSettings(epochs=0)
+
+
+def shuffled_per_env(num_envs: int, first: int) -> list[list[tuple[int, int]]]:
+    """(step, global environment) of every minibatch, in a rollout of 4 steps."""
+    slot = Slot.allocate(SPACES, 4, num_envs, {})
+    settings = RolloutSettings(epochs=2, num_minibatches=2, shuffle="per-env")
+    kept = RolloutStore(slot, settings, seed=1, first_env_id=first)
+    envs = first + torch.arange(num_envs).expand(4, num_envs)
+    steps = torch.arange(4)[:, None].expand(4, num_envs)
+    kept.put(Experience(slot, {"env": envs, "step": steps}))
+    columns = [batch.columns for batch in kept.batches()]
+    return [list(zip(c["step"].tolist(), c["env"].tolist(), strict=True)) for c in columns]
+
+
+def test_shuffled_per_env_the_draw_does_not_depend_on_who_holds_an_environment() -> None:
+    whole = shuffled_per_env(6, 0)
+    halves = shuffled_per_env(3, 0), shuffled_per_env(3, 3)
+    for together, low, high in zip(whole, *halves, strict=True):
+        assert sorted(together) == sorted(low + high)
+        assert sorted(env for _, env in together) == sorted([*range(6), *range(6)])
+    for epoch in (whole[:2], whole[2:]):
+        assert len({place for batch in epoch for place in batch}) == 24
+    assert whole[0] != whole[2]
+    per_env = [[step for step, env in whole[0] if env == e] for e in range(6)]
+    assert any(steps != per_env[0] for steps in per_env)
+
+
+def test_shuffled_per_env_the_steps_of_each_environment_must_divide() -> None:
+    slot = Slot.allocate(SPACES, 3, 4, {})
+    with pytest.raises(ValueError, match="and environment do not divide"):
+        RolloutStore(slot, RolloutSettings(num_minibatches=2, shuffle="per-env"), seed=1)

@@ -29,8 +29,45 @@ SETTINGS = {
 }
 
 
-def train(out: Path, **changes: object) -> Path:
-    scanline.train("paac", CATCH, out=out, say=lambda sentence: None, **{**SETTINGS, **changes})
+REPLAY = {
+    "capacity_agent_steps": 1_500,
+    "batch_size": 16,
+    "training_intensity": 0.5,
+    "learning_starts_agent_steps": 200,
+    "target_agent_steps": 240,
+    "epsilon_agent_steps": 2_000,
+    "decorrelation_agent_steps": 10,
+}
+"""A replay that wraps between two checkpoints."""
+BLOCKS = REPLAY | {
+    "target_agent_steps": 400,
+    "rollout_agent_steps": 5,
+    "training_intensity": 0.8,
+}
+STEADY = {"anneal": "none", "clip_anneal": "none"}
+"""Annealing ends with the run: a shorter run would be another one."""
+RECIPES = {
+    "paac": {},
+    "ppo": {"rollout_agent_steps": 16, **STEADY},
+    "accelerated-a2c": {"decorrelation_agent_steps": 20},
+    "accelerated-ppo": {"rollout_samples": 128, "decorrelation_agent_steps": 20, **STEADY},
+    "cule-a2c": {},
+    "cule-vtrace": {"num_blocks": 4, "window_agent_steps": 8},
+    "cule-ppo": {"rollout_agent_steps": 16, **STEADY},
+    "dqn": REPLAY,
+    "accelerated-dqn": REPLAY,
+    "accelerated-categorical-dqn": REPLAY,
+    "accelerated-rainbow": REPLAY,
+    "cule-dqn": REPLAY,
+    "fast-dqn": BLOCKS,
+    "fast-dqn with threads": BLOCKS | {"synchronised_execution": False},
+    "fast-dqn-repo": BLOCKS,
+}
+
+
+def train(recipe: str, out: Path, **changes: object) -> Path:
+    settings = {**SETTINGS, **RECIPES[recipe], **changes}
+    scanline.train(recipe.split()[0], CATCH, out=out, say=lambda sentence: None, **settings)
     return out
 
 
@@ -50,56 +87,71 @@ def assert_equal_runs(first: Path, second: Path) -> None:
         assert (first / name).stat().st_size > 0
 
 
+@pytest.fixture(scope="module", params=list(RECIPES))
+def recipe(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    return name
+
+
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return train(tmp_path_factory.mktemp("runs") / "whole")
+def whole(recipe: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return train(recipe, tmp_path_factory.mktemp("runs") / "whole")
 
 
-def test_equal_seeds_give_equal_bytes_whatever_the_number_of_workers(
-    whole: Path, tmp_path: Path
-) -> None:
-    for workers in (0, 1, 2):
-        assert_equal_runs(whole, train(tmp_path / f"workers-{workers}", num_workers=workers))
+def test_equal_seeds_give_equal_bytes(recipe: str, whole: Path, tmp_path: Path) -> None:
+    assert_equal_runs(whole, train(recipe, tmp_path / "again"))
 
 
-def test_another_seed_gives_another_run(whole: Path, tmp_path: Path) -> None:
-    other = train(tmp_path / "other", seed=1)
+@pytest.mark.parametrize("recipe", ["paac", "dqn"], indirect=True)
+def test_another_seed_gives_another_run(recipe: str, whole: Path, tmp_path: Path) -> None:
+    other = train(recipe, tmp_path / "other", seed=1)
     assert any(not torch.equal(weights(whole)[n], w) for n, w in weights(other).items())
 
 
 def test_a_run_stopped_by_its_limit_and_resumed_equals_an_uninterrupted_one(
-    whole: Path, tmp_path: Path
+    recipe: str, whole: Path, tmp_path: Path
 ) -> None:
-    parted = train(tmp_path / "parted", agent_steps=1_320)
-    train(parted, resume=True)
+    parted = train(recipe, tmp_path / "parted", agent_steps=1_320)
+    train(recipe, parted, resume=True)
     assert_equal_runs(whole, parted)
+
+
+@pytest.mark.parametrize("recipe", ["paac", "dqn"], indirect=True)
+def test_the_number_of_workers_changes_nothing(recipe: str, whole: Path, tmp_path: Path) -> None:
+    for workers in (1, 2):
+        out = train(recipe, tmp_path / f"workers-{workers}", num_workers=workers)
+        assert_equal_runs(whole, out)
 
 
 PROGRAM = """
 import sys, scanline
-scanline.train("paac", {game!r}, out=sys.argv[1], resume=sys.argv[2] == "resume", **{settings!r})
+resume = sys.argv[2] == "resume"
+scanline.train({recipe!r}, {game!r}, out=sys.argv[1], resume=resume, **{settings!r})
 """
 
 
-def start(out: Path, how: str, num_workers: int) -> subprocess.Popen[bytes]:
-    settings = {**SETTINGS, "num_workers": num_workers}
-    code = PROGRAM.format(game=CATCH, settings=settings)
+def start(recipe: str, out: Path, how: str, num_workers: int) -> subprocess.Popen[bytes]:
+    settings = {**SETTINGS, **RECIPES[recipe], "num_workers": num_workers}
+    code = PROGRAM.format(recipe=recipe.split()[0], game=CATCH, settings=settings)
     return subprocess.Popen(
         [sys.executable, "-c", code, str(out), how], stdout=subprocess.DEVNULL, env=os.environ
     )
 
 
 @pytest.mark.parametrize("num_workers", [0, 2])
+@pytest.mark.parametrize(
+    "recipe", ["paac", "accelerated-rainbow", "fast-dqn with threads"], indirect=True
+)
 def test_a_run_killed_at_any_moment_and_resumed_equals_an_uninterrupted_one(
-    whole: Path, tmp_path: Path, num_workers: int
+    recipe: str, whole: Path, tmp_path: Path, num_workers: int
 ) -> None:
     out = tmp_path / "killed"
-    process = start(out, "new", num_workers)
+    process = start(recipe, out, "new", num_workers)
     deadline = time.monotonic() + 120
-    while not list(out.glob("checkpoints/*")) and time.monotonic() < deadline:
+    while not list(out.glob("checkpoints/*-agent-steps-*")) and time.monotonic() < deadline:
         time.sleep(0.01)
     time.sleep(0.05)
     process.send_signal(signal.SIGKILL)
     process.wait(60)
-    assert start(out, "resume", num_workers).wait(120) == 0
+    assert start(recipe, out, "resume", num_workers).wait(120) == 0
     assert_equal_runs(whole, out)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,30 +16,54 @@ CHANCE_SCORE = -3.0
 """Mean score of random play over five balls, rounded up."""
 
 
+REPLAY = {
+    "num_envs": 8,
+    "capacity_agent_steps": 8_000,
+    "batch_size": 32,
+    "training_intensity": 4.0,
+    "learning_starts_agent_steps": 500,
+    "target_agent_steps": 400,
+    "epsilon_agent_steps": 8_000,
+    "epsilon_end": 0.02,
+    "decorrelation_agent_steps": 10,
+}
+"""The replay recipes in small: a target and an exploration that fit a game of seconds."""
+
+
 @pytest.mark.parametrize(
     ("recipe", "changes"),
     [
         ("paac", {"learning_rate": 0.01}),
         ("paac-repo", {"learning_rate": 0.01}),
         ("a2c", {"learning_rate": 3e-3, "square_starts_at": 0.0, "anneal": "none"}),
+        ("ppo", {"learning_rate": 2.5e-3, "rollout_agent_steps": 32}),
+        ("accelerated-a2c", {"learning_rate": 3e-3}),
+        ("accelerated-ppo", {"rollout_samples": 512}),
+        ("cule-a2c", {"learning_rate": 3e-3}),
+        ("cule-vtrace", {"learning_rate": 3e-3, "num_blocks": 4, "window_agent_steps": 8}),
+        ("cule-ppo", {"learning_rate": 2.5e-3, "rollout_agent_steps": 32}),
+        ("dqn", REPLAY | {"learning_rate": 5e-4}),
+        ("accelerated-dqn", REPLAY | {"learning_rate": 5e-4}),
+        ("accelerated-categorical-dqn", REPLAY | {"learning_rate": 1e-3}),
+        ("accelerated-rainbow", REPLAY | {"learning_rate": 1e-3}),
+        ("cule-dqn", REPLAY | {"learning_rate": 1e-3}),
+        ("fast-dqn", REPLAY | {"learning_rate": 5e-4, "rollout_agent_steps": 10}),
+        ("fast-dqn-repo", REPLAY | {"learning_rate": 5e-4, "rollout_agent_steps": 10}),
     ],
 )
-def test_a_recipe_solves_the_toy_game(
-    tmp_path: Path, recipe: str, changes: dict[str, float]
-) -> None:
+def test_a_recipe_solves_the_toy_game(tmp_path: Path, recipe: str, changes: dict[str, Any]) -> None:
     run = scanline.train(
         recipe,
         CATCH,
         out=tmp_path / "run",
         network="mlp",
-        num_envs=16,
         agent_steps=150_000,
         target_score=3.5,
         num_workers=0,
         torch_threads=1,
         live=False,
         say=lambda sentence: None,
-        **changes,
+        **{"num_envs": 16, "decorrelation_agent_steps": 0, **changes},
     )
     assert run.stop.kind == "target_score", f"stopped at {run.score} after {run.agent_steps} steps"
     assert run.confirmation is not None

@@ -5,5 +5,16 @@ from .categorical_dqn import CategoricalDqn
 from .dqn import Dqn
 from .exploration import EpsilonGreedy
 from .interface import Defaults, path_of
+from .ppo import Ppo
+from .vtrace import Vtrace
 
-__all__ = ["ActorCritic", "CategoricalDqn", "Defaults", "Dqn", "EpsilonGreedy", "path_of"]
+__all__ = [
+    "ActorCritic",
+    "CategoricalDqn",
+    "Defaults",
+    "Dqn",
+    "EpsilonGreedy",
+    "Ppo",
+    "Vtrace",
+    "path_of",
+]

@@ -17,7 +17,8 @@ import torch
 from torch import Tensor
 
 from .. import returns
-from ..records import Batch, Experience, LossResult, PolicyValue, Slot, Views
+from ..records import Batch, Experience, LossResult, PolicyValue, Slot, Spaces, Views
+from . import pixels
 from .interface import Defaults, path_of
 
 LogForm = Literal["exact", "added", "floor"]
@@ -43,6 +44,8 @@ class ActorCritic(Defaults):
     """Logarithm of a probability: exact, of p + log_epsilon, or of max(p, log_epsilon)."""
     log_epsilon: float = 0.0
     """Number that keeps the logarithm finite in the forms `added` and `floor`."""
+    normalise_pixels: bool = False
+    """Whether pixels get mean 0 and deviation 1, each by its own statistics over the run."""
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.discount <= 1.0 or not 0.0 <= self.gae_lambda <= 1.0:
@@ -55,16 +58,26 @@ class ActorCritic(Defaults):
                 "'exact' has none, 'added' and 'floor' need one above 0."
             )
 
+    def init(self, spaces: Spaces) -> Mapping[str, Tensor]:
+        return pixels.initial(spaces) if self.normalise_pixels else {}
+
+    def inputs(self, views: Views, observations: Tensor) -> Tensor:
+        return pixels.normalised(views.state, observations) if views.state else observations
+
     def prepare(self, views: Views, slot: Slot) -> Experience:
-        path = path_of(views, slot)
+        state = pixels.noted(views.state, slot) if self.normalise_pixels else None
+        return Experience(slot, {"returns": self._returns(views, slot)}, state)
+
+    def _returns(self, views: Views, slot: Slot) -> Tensor:
+        path = path_of(self, views, slot)
         if self.gae_lambda == 1.0:
-            return Experience(slot, {"returns": returns.n_step(path, self.discount)})
-        value = views.live(slot.observations()).value.view_as(slot.reward)
-        advantage = returns.gae(path, value, self.discount, self.gae_lambda)
-        return Experience(slot, {"returns": advantage + value})
+            return returns.n_step(path, self.discount)
+        observations = self.inputs(views, slot.observations())
+        value: Tensor = views.live(observations).value.view_as(slot.reward)
+        return returns.gae(path, value, self.discount, self.gae_lambda) + value
 
     def loss(self, views: Views, batch: Batch) -> LossResult:
-        outputs: PolicyValue = views.live(batch.observations)
+        outputs: PolicyValue = views.live(self.inputs(views, batch.observations))
         log_all, probabilities = self._log_probabilities(outputs.logits)
         log_taken = log_all.gather(-1, batch.actions[:, None]).squeeze(-1)
         error = batch.columns["returns"] - outputs.value

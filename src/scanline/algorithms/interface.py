@@ -8,12 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Self
 
 import torch
 from torch import Tensor
 
 from .. import draws
-from ..records import ActContext, Acted, Column, Experience, Outputs, Slot, Spaces, Views
+from ..records import (
+    ActContext,
+    Acted,
+    Algorithm,
+    Column,
+    Experience,
+    Outputs,
+    Slot,
+    Spaces,
+    Views,
+)
 from ..returns import Path
 
 
@@ -31,6 +42,12 @@ class Defaults:
     def init(self, spaces: Spaces) -> Mapping[str, Tensor]:
         return {}
 
+    def spanning(self, agent_steps: int) -> Self:
+        return self
+
+    def inputs(self, views: Views, observations: Tensor) -> Tensor:
+        return observations
+
     def act(self, outputs: Outputs, context: ActContext) -> Acted:
         if context.greedy:
             return Acted(outputs.logits.argmax(dim=-1), {})
@@ -40,21 +57,28 @@ class Defaults:
         return Experience(slot)
 
 
-def path_of(views: Views, slot: Slot) -> Path:
+def path_of(algorithm: Algorithm, views: Views, slot: Slot) -> Path:
     """The rollout as `returns` wants it, bootstrapped with the live values."""
+    last = algorithm.inputs(views, slot.observation(slot.num_steps))
+    return path_from(algorithm, views, slot, views.live(last).value)
+
+
+def path_from(algorithm: Algorithm, views: Views, slot: Slot, last_value: Tensor) -> Path:
+    """The rollout as `returns` wants it, for a value [B] after the last step that is known."""
     return Path(
         reward=slot.reward,
         terminal=slot.terminal,
         truncated=slot.truncated,
-        final_value=final_values(views, slot),
-        last_value=views.live(slot.observation(slot.num_steps)).value,
+        final_value=final_values(algorithm, views, slot),
+        last_value=last_value,
     )
 
 
-def final_values(views: Views, slot: Slot) -> Tensor:
+def final_values(algorithm: Algorithm, views: Views, slot: Slot) -> Tensor:
     """Values [T, B] of the true last observations of truncated steps; zero elsewhere."""
     values = torch.zeros_like(slot.reward)
     if slot.finals:
         steps, envs, observations = zip(*slot.finals, strict=True)
-        values[list(steps), list(envs)] = views.live(torch.stack(observations)).value
+        last = algorithm.inputs(views, torch.stack(observations))
+        values[list(steps), list(envs)] = views.live(last).value
     return values

@@ -14,7 +14,6 @@ from pathlib import Path
 import torch
 
 from .. import training
-from ..runners import on_policy
 from ..runners.clock import Spans
 from .work import Figures, Work
 
@@ -43,16 +42,15 @@ def whole_run(work: Work) -> Figures:
     with tempfile.TemporaryDirectory() as folder:
         parts = training.assemble(plan, Spans().mark, say=lambda sentence: None)
         session = training.open_session(parts, Path(folder) / "run")
-        with session.running(parts.saved, resume=False):
-            parts.loop.sampler.reset()
+        with session.running(parts.saved(session), resume=False):
+            parts.begin()
             begun = time.perf_counter()
             for seconds in (work.warm_up_seconds, work.warm_up_seconds + work.seconds):
                 while time.perf_counter() - begun < seconds and session.goes_on():
-                    on_policy.collect(parts.loop, session)
-                    on_policy.learn(parts.loop, session)
+                    parts.turn(session)
                 progress = session.progress
                 marks.append((time.perf_counter(), progress.agent_steps, progress.updates))
-        parts.engine.close()
+        parts.close()
     (t0, steps0, updates0), (t1, steps1, updates1) = marks
     rate = (steps1 - steps0) / (t1 - t0)
     skip = parts.engine.settings.protocol.frame_skip
@@ -69,7 +67,7 @@ def limit(work: Work) -> float:
     loop = parts.loop
     loop.sampler.reset()
     slot = loop.sampler.collect(loop.policy, into=loop.store.slot())
-    parts.engine.close()
+    parts.close()
     uniforms = torch.rand((slot.actions.shape[1], 2))
     rounds, begun, seconds = 0, time.perf_counter(), 0.0
     while seconds < work.seconds / 2:

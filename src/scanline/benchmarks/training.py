@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .. import recipes, settings
+from ..stores import ReplaySettings
 from .rows import Row, print_table, summary
 from .work import Figures, Work, measure
 
@@ -101,19 +102,26 @@ def run(bench: TrainingBench, engine: str, say: Any = print) -> list[Row]:
 
 def _row(work: Work, repeats: list[Figures]) -> Row:
     recipe = recipes.find(work.recipe).replace(**work.settings)
-    batch_size = recipe.sampling.num_envs * recipe.sampling.rollout_agent_steps
     return {
         "recipe": work.recipe,
         "peer": work.peer,
         "game": work.game,
         "engine": {None: work.engine, "sb3": "subprocess", "sb3-vector": "ale"}[work.peer],
         "network": settings.to_dict(recipe)["network"],
-        "batch_size": batch_size // recipe.store.num_minibatches,
+        "batch_size": _batch_size(recipe),
         "num_envs": recipe.sampling.num_envs,
         "num_threads": work.num_threads,
         "torch_threads": work.torch_threads,
         **summary(repeats),
     }
+
+
+def _batch_size(recipe: recipes.Recipe) -> int:
+    """Steps per update."""
+    store, sampling = recipe.store, recipe.sampling
+    if isinstance(store, ReplaySettings):
+        return store.batch_size
+    return store.batch_size(sampling.num_envs, sampling.horizon_agent_steps)
 
 
 def _times_peer(row: Row, rows: Sequence[Row]) -> float | None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import importlib.util
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -54,6 +55,13 @@ class EngineKind:
     protocol: str
     """The preset that the engine honours and uses when none is named."""
     build: Callable[[EngineSettings], Engine]
+    compiled: str | None = None
+    """Module of this package that must have been compiled for it."""
+
+    @property
+    def is_available(self) -> bool:
+        """Whether its compiled part is here; a missing package is told when the engine is built."""
+        return self.compiled is None or importlib.util.find_spec(self.compiled) is not None
 
 
 def _built_by(module: str) -> Callable[[EngineSettings], Engine]:
@@ -69,6 +77,7 @@ KINDS: Mapping[str, EngineKind] = {
         summary="Our own emulator in C++ threads, equal to ALE.",
         protocol="baselines",
         build=_built_by("native"),
+        compiled="scanline._native",
     ),
     "ale": EngineKind(
         summary="ale-py's own vector environment in C++ threads, the reference.",
@@ -94,7 +103,7 @@ def kind(name: str) -> EngineKind:
 
 
 def default_name(game: Game) -> str:
-    """The engine for a game: the first of the table for Atari, `gymnasium` for anything else."""
+    """The engine for a game: the first available for Atari, `gymnasium` for anything else."""
     first = game if isinstance(game, str) or callable(game) else game[0]
     if not isinstance(first, str) or ":" in first:
         return "gymnasium"
@@ -104,7 +113,7 @@ def default_name(game: Game) -> str:
         if first in registry:
             return "gymnasium"
         raise
-    return next(iter(KINDS))
+    return next(name for name, row in KINDS.items() if row.is_available)
 
 
 def build(name: str, settings: EngineSettings) -> Engine:

@@ -47,7 +47,11 @@ class History:
 
     def write(self, out: Array) -> None:
         """Observations [b, S, ...] after the newest frame, into the caller's array."""
-        torch.from_numpy(out).copy_(self._built(self._window(), self.depth))
+        # By NumPy: torch would copy with all its threads, and wait for them on a busy machine.
+        np.copyto(out, self._window().swapaxes(0, 1))
+        young = np.flatnonzero(self.depth < self._stack)
+        if young.size:
+            out[young] = self._built(self._window()[:, young], self.depth[young]).numpy()
 
     def write_final(self, out: Array, rows: Array, final_frame: Array) -> None:
         """The last observations of the episodes that just ended in these rows."""

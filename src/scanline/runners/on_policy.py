@@ -6,13 +6,13 @@ checkpoints are what remains. Knows no algorithm, engine or file by name.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import torch
 
 from ..parameters import LocalParameters
-from ..records import Algorithm, Policy, Store
+from ..records import Algorithm, Batch, Policy, Store
 from ..samplers import LockstepSampler
 from .clock import LEARNING, OTHER
 from .session import Session
@@ -31,11 +31,10 @@ class Loop:
     """Of agent steps."""
 
 
-def run(loop: Loop, session: Session) -> None:
-    """Goes on until the session says stop."""
-    while session.goes_on():
-        collect(loop, session)
-        learn(loop, session)
+def turn(loop: Loop, session: Session) -> None:
+    """One rollout, and what can be learned from it."""
+    collect(loop, session)
+    learn(loop, session, loop.store.batches())
 
 
 def collect(loop: Loop, session: Session) -> None:
@@ -51,10 +50,10 @@ def collect(loop: Loop, session: Session) -> None:
     session.collected(slot, loop.sampler.drain_episodes())
 
 
-def learn(loop: Loop, session: Session) -> None:
-    """Every batch that the store has."""
+def learn(loop: Loop, session: Session, batches: Iterable[Batch]) -> None:
+    """One update per batch."""
     session.spans.mark(LEARNING)
-    for batch in loop.store.batches():
+    for batch in batches:
         result = loop.algorithm.loss(loop.parameters.views, batch)
         rate = loop.learning_rate(batch.agent_steps)
         norms = loop.parameters.apply(result.losses, rate)

@@ -78,7 +78,7 @@ class Progress:
 
     def note_slot(self, slot: Slot) -> None:
         """Counts a collected rollout's agent steps and notes its policy lag, in updates."""
-        self.advance(slot.actions.numel())
+        self.advance(slot.num_steps * slot.agent_steps_per_step)
         self.note_values({"perf/policy_lag": self.updates - slot.version.float().mean()})
 
     def note(self, metrics: Mapping[str, Metric]) -> None:

@@ -22,6 +22,7 @@ from .clock import OTHER
 from .folder import RunFolder
 from .live import LiveSettings, LiveView
 from .progress import Metric, Progress, ProgressSettings
+from .segments import Segments
 from .stopping import Limits, SaveSchedule, SaveSettings, Signals, Stop
 from .watchdog import Watchdog, WatchdogSettings
 
@@ -54,6 +55,8 @@ class Session:
     ) -> None:
         self.folder, self.progress, self.spans = folder, progress, progress.spans
         self.stop: Stop | None = None
+        self.is_resumed = False
+        """Whether a checkpoint was loaded: nothing has to be begun."""
         self._limits, self._settings = limits, settings
         self._checkpoints = Checkpoints(folder.checkpoints, settings.checkpoints)
         self._signals = Signals()
@@ -87,6 +90,10 @@ class Session:
             if self.stop is not None:
                 self._live.finish(self.stop, self.folder.path)
 
+    def segments(self, name: str) -> Segments:
+        """Rows beside the checkpoints, for a part that grows at one end; ask before `running`."""
+        return self._checkpoints.segments(name)
+
     def goes_on(self) -> bool:
         """Whether the loop should go on; logs, saves and shows what is due."""
         self.spans.mark(OTHER)
@@ -107,6 +114,12 @@ class Session:
         self.progress.note_slot(slot)
         self.progress.note_episodes(ends)
 
+    def played(self, num_agent_steps: int, lag_updates: int, ends: Sequence[EpisodeEnd]) -> None:
+        """Told after a block that several samplers have played."""
+        self.progress.advance(num_agent_steps)
+        self.progress.note_values({"perf/policy_lag": float(lag_updates)})
+        self.progress.note_episodes(ends)
+
     def updated(self, metrics: Mapping[str, Metric]) -> None:
         """Told after every update."""
         self.progress.note(metrics)
@@ -123,6 +136,7 @@ class Session:
             return  # killed before its first checkpoint: the run begins again
         for name, part in self._saved.items():
             part.load(found.state[name])
+        self.is_resumed = True
         if not found.state["exact"]:
             warnings.warn(
                 f"{found.path} was saved when the run failed: it goes on from there, but not bit "

@@ -35,23 +35,42 @@ class SamplingSettings:
     num_envs: int = 32
     """Environments stepped together."""
     rollout_agent_steps: int = 5
-    """Agent steps of every environment between two updates."""
+    """Agent steps of every environment per rollout; 0 where `rollout_samples` says how many."""
+    rollout_samples: int = 0
+    """Agent steps of all environments together per rollout; 0 where `rollout_agent_steps` says."""
     num_groups: int = 1
     """1: all environments in lockstep; 2: two halves take turns."""
     decorrelation_agent_steps: int = 0
     """Most random agent steps that an environment plays before training, so that games differ."""
 
     def __post_init__(self) -> None:
-        if self.num_envs < 1 or self.rollout_agent_steps < 1:
-            raise ValueError(
-                f"num_envs={self.num_envs} and rollout_agent_steps={self.rollout_agent_steps} "
-                "must be at least 1."
-            )
+        if self.num_envs < 1:
+            raise ValueError(f"num_envs={self.num_envs} must be at least 1.")
+        self._check_rollout()
         if self.num_groups < 1 or self.num_envs % self.num_groups:
             raise ValueError(
                 f"num_envs={self.num_envs} does not divide into num_groups={self.num_groups} equal "
                 f"groups; use a multiple of {max(self.num_groups, 1)}."
             )
+
+    def _check_rollout(self) -> None:
+        steps, samples = self.rollout_agent_steps, self.rollout_samples
+        if steps < 0 or samples < 0 or (steps == 0) == (samples == 0):
+            raise ValueError(
+                f"rollout_agent_steps={steps} and rollout_samples={samples}: exactly one of them "
+                "gives the length of a rollout; set the other one to 0."
+            )
+        if samples % self.num_envs:
+            near = max(n for n in range(1, self.num_envs + 1) if samples % n == 0)
+            raise ValueError(
+                f"rollout_samples={samples} do not divide among num_envs={self.num_envs}; "
+                f"use {near} environments, or another power of two."
+            )
+
+    @property
+    def horizon_agent_steps(self) -> int:
+        """Agent steps of every environment per rollout."""
+        return self.rollout_agent_steps or self.rollout_samples // self.num_envs
 
 
 class LockstepSampler:
@@ -135,7 +154,7 @@ class LockstepSampler:
         observations = stacks.build(frames, slot.depth[t, envs], slot.padding)
         self._mark("acting")
         uniforms = self._draws[group].at(self._env_steps + t)
-        agent_steps = slot.agent_steps + t * self._num_envs
+        agent_steps = slot.agent_steps + t * slot.agent_steps_per_step
         actions, columns = policy(observations, uniforms, agent_steps)
         slot.actions[t, envs] = actions
         for name, stored in slot.columns.items():

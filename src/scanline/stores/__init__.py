@@ -5,6 +5,7 @@ from .replay import Replay
 from .replay_settings import ReplaySettings, ReplayShape, memory_bytes
 from .rollout import RolloutSettings, RolloutStore
 from .sampling import PrioritisedSampling, Sampling, UniformSampling
+from .window import WindowSettings, WindowStore
 
 __all__ = [
     "Accumulator",
@@ -17,5 +18,7 @@ __all__ = [
     "RolloutStore",
     "Sampling",
     "UniformSampling",
+    "WindowSettings",
+    "WindowStore",
     "memory_bytes",
 ]

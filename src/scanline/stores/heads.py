@@ -97,3 +97,4 @@ class Heads:
     def load(self, state: State) -> None:
         for name in _SAVED:
             getattr(self, name)[:] = np.asarray(state[name])
+        np.copyto(self.opened, self.written)  # a run that failed was saved inside a block

@@ -99,7 +99,7 @@ class Replay:
             if block.end[t, env] == TRUNCATED:
                 self._new_finals[writer].append((first + t, envs.start + env, observation))
         self._heads.advance(envs, block.end)
-        self._reached[writer] = slot.agent_steps + slot.actions.numel()
+        self._reached[writer] = slot.agent_steps_after
         if not self._shape.staged_agent_steps:
             self.commit()
 
@@ -162,6 +162,10 @@ class Replay:
         return stacks.build(frames, depth, self._spaces.stack_padding)[0].clone()
 
     # Drawing
+
+    @property
+    def num_drawable(self) -> int:
+        return self._num_drawable
 
     def batches(self, num_updates: int | None = None) -> Iterator[Batch]:
         """So many batches, or as many as the training intensity owes for the committed steps."""

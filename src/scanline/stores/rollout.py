@@ -11,7 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -27,6 +29,9 @@ class RolloutSettings:
     """Times that every step is learned from."""
     num_minibatches: int = 1
     """Equal, shuffled parts of the rollout per epoch; 1 keeps it whole."""
+    shuffle: Literal["steps", "per-env"] = "steps"
+    """'steps': any step may meet any other; 'per-env': every minibatch holds equally many steps of
+    each environment, drawn by its global number, so that learners do not change the draw."""
 
     def __post_init__(self) -> None:
         if self.epochs < 1 or self.num_minibatches < 1:
@@ -35,19 +40,27 @@ class RolloutSettings:
                 "must be at least 1."
             )
 
+    def batch_size(self, num_envs: int, rollout_agent_steps: int) -> int:
+        """Agent steps that one update sees."""
+        return num_envs * rollout_agent_steps // self.num_minibatches
+
 
 class RolloutStore:
     """One slot, committed by `put` and handed out as batches until the next `put`."""
 
-    def __init__(self, slot: Slot, settings: RolloutSettings, seed: int) -> None:
-        num_samples = slot.actions.numel()
+    def __init__(
+        self, slot: Slot, settings: RolloutSettings, seed: int, first_env_id: int = 0
+    ) -> None:
+        per_env = settings.shuffle == "per-env"
+        num_samples = slot.num_steps if per_env else slot.actions.numel()
         if num_samples % settings.num_minibatches:
             raise ValueError(
-                f"{num_samples} steps per rollout do not divide into "
-                f"{settings.num_minibatches} equal minibatches; change num_envs, "
-                "rollout_agent_steps or num_minibatches."
+                f"{num_samples} steps per rollout{' and environment' * per_env} do not divide into "
+                f"{settings.num_minibatches} equal minibatches; change num_envs, the rollout's "
+                "length, num_minibatches or shuffle."
             )
         self._slot, self._settings, self._seed = slot, settings, seed
+        self._env_ids = first_env_id + np.arange(slot.actions.shape[1])
         self._columns: dict[str, Tensor] = {}
         self._num_updates = 0
 
@@ -60,26 +73,39 @@ class RolloutStore:
 
     def batches(self) -> Iterator[Batch]:
         observations, actions = self._slot.observations(), self._slot.actions.flatten()
-        for chosen in self._order(actions.numel()):
+        for chosen in self._order():
             pick = slice(None) if chosen is None else chosen
             yield Batch(
                 observations=observations[pick],
                 actions=actions[pick],
                 columns={name: column[pick] for name, column in self._columns.items()},
-                agent_steps=self._slot.agent_steps + actions.numel(),
+                agent_steps=self._slot.agent_steps_after,
                 update=self._num_updates,
             )
             self._num_updates += 1
 
-    def _order(self, num_samples: int) -> Iterator[Tensor | None]:
+    def _order(self) -> Iterator[Tensor | None]:
         """Indices of every minibatch; None for the whole rollout in its own order."""
+        draw = self._steps_per_env if self._settings.shuffle == "per-env" else self._any_steps
         for _ in range(self._settings.epochs):
             if self._settings.num_minibatches == 1:
                 yield None
-                continue
-            random = streams.generator(self._seed, "minibatches", self._num_updates)
-            shuffled = torch.randperm(num_samples, generator=random)
-            yield from shuffled.chunk(self._settings.num_minibatches)
+            else:
+                yield from draw().chunk(self._settings.num_minibatches)
+
+    def _any_steps(self) -> Tensor:
+        """All places [T * B] in any order."""
+        first = int(self._env_ids[0])
+        random = streams.generator(self._seed, "minibatches", self._num_updates, first)
+        return torch.randperm(self._slot.actions.numel(), generator=random)
+
+    def _steps_per_env(self) -> Tensor:
+        """All places [T * B], T times one of each environment, in an order of its own."""
+        num_steps, num_envs = self._slot.actions.shape
+        counters = self._num_updates * num_steps + np.arange(num_steps)[:, None]
+        drawn = streams.uniforms(self._seed, "minibatches", self._env_ids[None, :], counters)
+        order = np.argsort(drawn[..., 0], axis=0, kind="stable")
+        return torch.from_numpy((order * num_envs + np.arange(num_envs)).reshape(-1))
 
     def feedback(self, batch: Batch, priorities: Tensor | None) -> None:
         """A rollout is used whole: it has no use for priorities."""

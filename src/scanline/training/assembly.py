@@ -6,7 +6,8 @@ Knows how parts are put together and nothing of how they work.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,10 +15,22 @@ import torch
 
 from .. import acting, engines, networks, parameters, protocols, settings
 from ..engines import Engine, EngineSettings
-from ..records import Saved, Slot
-from ..runners import on_policy
+from ..recipes import Recipe
+from ..records import Saved, Slot, Spaces, Store
+from ..runners import concurrent, off_policy, on_policy
+from ..runners.concurrent import Concurrent
+from ..runners.off_policy import Alternate
+from ..runners.replay_rows import ReplayRows
+from ..runners.session import Session
 from ..samplers import LockstepSampler
-from ..stores import RolloutStore
+from ..stores import (
+    Replay,
+    ReplaySettings,
+    ReplayShape,
+    RolloutStore,
+    WindowSettings,
+    WindowStore,
+)
 from .plan import Plan
 
 Say = Callable[[str], None]
@@ -43,71 +56,201 @@ def engine_settings(plan: Plan, **changes: Any) -> EngineSettings:
     )
 
 
-def fitting_engine(plan: Plan, say: Say) -> tuple[Engine, Plan]:
-    """The engine of a plan, and the plan with the protocol that the engine can honour."""
+def fitting_engines(plan: Plan, say: Say) -> tuple[list[Engine], Plan]:
+    """The engines of a plan, and the plan with the protocol that they can honour."""
     try:
-        return engines.build(plan.engine, engine_settings(plan)), plan
+        return build_engines(plan), plan
     except engines.ProtocolRefusedError as refusal:
         if plan.run.strict_protocol:
             raise
         say(f"{refusal} This run uses it.")
         plan = settings.override(plan, {"protocol": refusal.nearest})
-        return engines.build(plan.engine, engine_settings(plan)), plan
+        return build_engines(plan), plan
+
+
+def build_engines(plan: Plan) -> list[Engine]:
+    """One engine, or one per environment where each has a thread of its own."""
+    num_envs, num = plan.recipe.sampling.num_envs, num_samplers(plan.recipe)
+    if num == 1:
+        return [engines.build(plan.engine, engine_settings(plan))]
+    alone = {"num_envs": num_envs // num, "num_threads": 1}
+    return [
+        engines.build(plan.engine, engine_settings(plan, first_env_id=env, **alone))
+        for env in range(0, num_envs, num_envs // num)
+    ]
+
+
+def num_samplers(recipe: Recipe) -> int:
+    """Samplers that play side by side, each with an equal block of environments."""
+    pace = recipe.pace
+    return pace.num_samplers(recipe.sampling.num_envs) if isinstance(pace, Concurrent) else 1
 
 
 @dataclass(frozen=True)
 class Parts:
-    """The parts of a synchronous run, and the plan that they follow."""
+    """The parts of a run, and the plan that they follow."""
 
     plan: Plan
-    engine: Engine
     loop: on_policy.Loop
+    samplers: Sequence[LockstepSampler]
+    blocks: concurrent.Blocks | None = None
+    """What plays and learns where the pace is concurrent."""
 
     @property
-    def saved(self) -> Mapping[str, Saved]:
+    def engine(self) -> Engine:
+        return self.loop.sampler.engine
+
+    def begin(self) -> None:
+        """Starts the games of a run that was not resumed."""
+        for sampler in self.samplers:
+            sampler.reset(self.plan.recipe.sampling.decorrelation_agent_steps)
+        if self.blocks is not None:
+            self.blocks.prepopulate()
+
+    def turn(self, session: Session) -> None:
+        """What is repeated as long as the session goes on, by the kind of the recipe's pace."""
+        if self.blocks is not None:
+            self.blocks.turn(session)
+        elif self.loop.parameters.views.target is None:
+            on_policy.turn(self.loop, session)
+        else:
+            off_policy.turn(self.loop, session, self.plan.recipe.pace.target_agent_steps)
+
+    def saved(self, session: Session) -> Mapping[str, Saved]:
         """What a checkpoint holds of them."""
         loop = self.loop
-        return {"sampler": loop.sampler, "store": loop.store, "parameters": loop.parameters}
+        others = {f"sampler_{n}": each for n, each in enumerate(self.samplers[1:], start=1)}
+        numbers = {"games": self.blocks.numbers} if self.blocks is not None else {}
+        return {
+            "sampler": loop.sampler,
+            **others,
+            **numbers,
+            "store": saved_store(loop.store, session, self.samplers),
+            "parameters": loop.parameters,
+        }
+
+    def close(self) -> None:
+        if self.blocks is not None:
+            self.blocks.close()
+        for sampler in self.samplers:
+            sampler.engine.close()
 
 
 def assemble(plan: Plan, mark: Callable[[str], Any], say: Say = print) -> Parts:
     """Settings to parts."""
     if plan.run.torch_threads:
         torch.set_num_threads(plan.run.torch_threads)
-    engine, plan = fitting_engine(plan, say)
+    built, plan = fitting_engines(plan, say)
     try:
-        return Parts(plan, engine, _loop(plan, engine, mark))
+        return wire(plan, built, mark, say)
     except BaseException:
-        engine.close()
+        for engine in built:
+            engine.close()
         raise
 
 
-def _loop(plan: Plan, engine: Engine, mark: Callable[[str], Any]) -> on_policy.Loop:
-    recipe, run, sampling = plan.recipe, plan.run, plan.recipe.sampling
-    algorithm, spaces = recipe.algorithm, engine.spaces
-    network = networks.build(recipe.network, spaces, algorithm.head, seed=run.seed)
-    learner = parameters.LocalParameters(
-        network.to(run.device),
-        recipe.optimiser,
-        max_grad_norm=recipe.optimiser.max_grad_norm,
-        algorithm_state=algorithm.init(spaces),
-    )
-    slot = Slot.allocate(
-        spaces, sampling.rollout_agent_steps, sampling.num_envs, algorithm.columns(spaces)
-    )
-    return on_policy.Loop(
-        sampler=LockstepSampler(engine, run.seed, mark),
-        policy=acting.NetworkPolicy(algorithm, lambda: (learner.views, learner.version)),
-        store=RolloutStore(slot, recipe.store, run.seed),
+def wire(plan: Plan, built: Sequence[Engine], mark: Callable[[str], Any], say: Say) -> Parts:
+    """The engines of a plan with everything around them."""
+    recipe, pace = plan.recipe, plan.recipe.pace
+    algorithm = recipe.algorithm.spanning(recipe.agent_steps)
+    learner = build_learner(plan, built[0].spaces, plan.run.seed)
+    side_by_side = isinstance(pace, Concurrent)
+    samplers = [
+        LockstepSampler(engine, plan.run.seed, unmarked if side_by_side else mark)
+        for engine in built
+    ]
+    loop = on_policy.Loop(
+        sampler=samplers[0],
+        policy=acting.NetworkPolicy(algorithm, source_of(learner, pace)),
+        store=build_store(plan, built[0].spaces, say),
         algorithm=algorithm,
         parameters=learner,
-        learning_rate=recipe.optimiser.schedule(recipe.agent_steps, sampling.num_envs),
+        learning_rate=recipe.optimiser.schedule(recipe.agent_steps, recipe.sampling.num_envs),
     )
+    return Parts(plan, loop, samplers, build_blocks(recipe, loop, samplers))
+
+
+def unmarked(part: str) -> None:
+    """For samplers in threads: a clock splits the time of one thread only."""
+
+
+def source_of(learner: parameters.LocalParameters, pace: Alternate | Concurrent) -> acting.Source:
+    """The weights that act: the live ones, or in blocks the target."""
+    if not isinstance(pace, Concurrent):
+        return lambda: (learner.views, learner.version)
+    return lambda: (
+        dataclasses.replace(learner.views, behaviour=learner.views.target),
+        learner.target_version,
+    )
+
+
+def build_blocks(
+    recipe: Recipe, loop: on_policy.Loop, samplers: Sequence[LockstepSampler]
+) -> concurrent.Blocks | None:
+    """Threads, where the pace asks for them."""
+    if not isinstance(recipe.pace, Concurrent):
+        return None
+    assert isinstance(recipe.store, ReplaySettings)  # a recipe refuses others
+    sizes = concurrent.Blocking.of(recipe.pace, recipe.sampling, recipe.store)
+    return concurrent.Blocks(loop, samplers, recipe.pace, sizes)
+
+
+def build_learner(plan: Plan, spaces: Spaces, seed: int) -> parameters.LocalParameters:
+    """Network, optimiser and, where the recipe has one, target."""
+    recipe, algorithm = plan.recipe, plan.recipe.algorithm
+    network = networks.build(recipe.network, spaces, algorithm.head, seed=seed)
+    return parameters.LocalParameters(
+        network.to(plan.run.device),
+        recipe.optimiser,
+        max_grad_norm=recipe.optimiser.max_grad_norm,
+        with_target=recipe.pace.target_agent_steps > 0,
+        algorithm_state=algorithm.init(spaces),
+    )
+
+
+def build_store(plan: Plan, spaces: Spaces, say: Say) -> Store:
+    """The store that the kind of its settings asks for, with arrays of its own."""
+    recipe, sampling, kind = plan.recipe, plan.recipe.sampling, plan.recipe.store
+    columns = recipe.algorithm.columns(spaces)
+    num_steps, num_envs = sampling.horizon_agent_steps, sampling.num_envs
+    if isinstance(kind, ReplaySettings):
+        return build_replay(plan, kind, spaces, say)
+    if isinstance(kind, WindowSettings):
+        arrays = Slot.allocate(spaces, kind.num_kept_steps, num_envs, columns)
+        return WindowStore(arrays, kind, num_steps)
+    slot = Slot.allocate(spaces, num_steps, num_envs, columns)
+    return RolloutStore(slot, kind, plan.run.seed)
+
+
+def build_replay(plan: Plan, kind: ReplaySettings, spaces: Spaces, say: Say) -> Replay:
+    """A replay for as many writers as there are samplers."""
+    recipe, sampling = plan.recipe, plan.recipe.sampling
+    staged = recipe.pace.target_agent_steps if isinstance(recipe.pace, Concurrent) else 0
+    shape = ReplayShape(
+        num_envs=sampling.num_envs,
+        rollout_agent_steps=sampling.horizon_agent_steps,
+        num_writers=num_samplers(recipe),
+        staged_agent_steps=staged,
+    )
+    columns = recipe.algorithm.columns(spaces)
+    return Replay(spaces, shape, kind, plan.run.seed, columns, announce=say)
+
+
+def saved_store(store: Store, session: Session, samplers: Sequence[LockstepSampler]) -> Saved:
+    """The store as a checkpoint holds it: a replay's rows lie in segments."""
+    if not isinstance(store, Replay):
+        return store
+    streams = [session.segments(f"replay-{writer}") for writer in range(len(samplers))]
+    return ReplayRows(store, streams, games_go_on=samplers[0].engine.can_snapshot)
 
 
 def policy_of(
     plan: Plan, learner: parameters.LocalParameters, greedy: bool = False
 ) -> acting.NetworkPolicy:
-    """A policy that acts with a learner's present weights."""
+    """A policy that plays with a learner's present weights.
+
+    A value learner has no distribution to draw from: it always plays as its evaluation does.
+    """
     source = lambda: (learner.views, learner.version)  # noqa: E731
+    greedy = greedy or isinstance(plan.recipe.store, ReplaySettings)
     return acting.NetworkPolicy(plan.recipe.algorithm, source, greedy)

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from .. import engines, evaluation, networks, parameters, protocols, streams
+from .. import engines, evaluation, protocols, streams
 from ..engines import Engine
 from ..evaluation import Scores
 from ..recipes import Recipe
 from ..records import Array, Policy
 from ..runners import checkpoint
-from .assembly import engine_settings, policy_of
+from .assembly import build_learner, engine_settings, policy_of
 from .plan import Plan, read_plan
 
 EVALUATION_SEED = 1_000_003
@@ -60,11 +60,7 @@ class LoadedPolicy:
         engine = evaluation_engine(plan, games=1, seed=EVALUATION_SEED)
         self.plan, self.spaces = plan, engine.spaces
         engine.close()
-        algorithm = plan.recipe.algorithm
-        network = networks.build(plan.recipe.network, self.spaces, algorithm.head, seed=0)
-        learner = parameters.LocalParameters(
-            network, plan.recipe.optimiser, algorithm_state=algorithm.init(self.spaces)
-        )
+        learner = build_learner(plan, self.spaces, seed=0)
         learner.load(checkpoint_state["parameters"])
         self.agent_steps: int = checkpoint_state["progress"]["agent_steps"]
         self.policy = policy_of(plan, learner, greedy)
@@ -85,7 +81,7 @@ def load_policy(
 ) -> LoadedPolicy:
     """The newest weights of a run as a policy: `policy.act(observations)`."""
     plan = read_plan(Path(run), recipe)
-    found = checkpoint.load_latest(Path(run) / "checkpoints")
+    found = checkpoint.load_latest(Path(run) / "checkpoints", check_segments=False)
     return LoadedPolicy(plan, found.state, greedy)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from .. import settings
 from ..evaluation import Scores
 from ..recipes import Recipe
-from ..runners import folder, on_policy
+from ..runners import folder
 from ..runners.clock import Spans
 from ..runners.progress import Progress
 from ..runners.session import Session
@@ -57,13 +57,14 @@ def carry_out(plan: Plan, *, out: str | Path | None, resume: bool, say: Say = pr
     parts = assemble(plan, spans.mark, say)
     try:
         session = open_session(parts, out, resume=resume, spans=spans)
-        with session.running(parts.saved, resume=resume):
-            if session.progress.agent_steps == 0:
-                parts.loop.sampler.reset(plan.recipe.sampling.decorrelation_agent_steps)
-            on_policy.run(parts.loop, session)
+        with session.running(parts.saved(session), resume=resume):
+            if not session.is_resumed:
+                parts.begin()
+            while session.goes_on():
+                parts.turn(session)
         return _finished(parts, session)
     finally:
-        parts.engine.close()
+        parts.close()
 
 
 def open_session(

@@ -141,7 +141,7 @@ def run(work: Work) -> Figures:
     model = A2C(
         "CnnPolicy",
         envs,
-        n_steps=recipe.sampling.rollout_agent_steps,
+        n_steps=recipe.sampling.horizon_agent_steps,
         learning_rate=recipe.optimiser.learning_rate,
         rms_prop_eps=recipe.optimiser.epsilon,
         max_grad_norm=recipe.optimiser.max_grad_norm,

@@ -1,0 +1,71 @@
+"""Running mean and deviation of every pixel, as CuLE normalises its input.
+
+Takes the frames of each rollout; gives counts and sums as an algorithm's state, and observations
+with mean 0 and deviation 1 per pixel as floats.
+Knows no network and no loss.
+
+The state holds sums, not means. Sums of bytes are exact in double precision, so their order does
+not matter, and learners that average their states agree on the mean over all their frames.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+
+from ..records import Slot, Spaces
+
+_FIRST_MEAN, _FIRST_DEVIATION = 127.5, 128.0
+"""Until a frame was counted: (x - 127.5) / 128, as CuLE does without normalising."""
+_LEAST_DEVIATION = 1.0
+"""Grey levels. A pixel that has hardly ever changed is not blown up when it first does."""
+
+
+def initial(spaces: Spaces) -> dict[str, Tensor]:
+    """Nothing counted yet."""
+    if spaces.frame_dtype != "uint8":
+        raise ValueError(
+            f"normalise_pixels needs frames of bytes, but this environment gives "
+            f"{spaces.frame_dtype}; set normalise_pixels=False."
+        )
+    return {
+        "pixel_count": torch.zeros((), dtype=torch.float64),
+        "pixel_sum": torch.zeros(spaces.frame_shape, dtype=torch.float64),
+        "pixel_square": torch.zeros(spaces.frame_shape, dtype=torch.float64),
+    }
+
+
+def noted(state: Mapping[str, Tensor], slot: Slot) -> dict[str, Tensor]:
+    """The state after the frames that the slot's steps gave."""
+    frames = slot.frames[slot.stack :]  # [T, B, *frame]
+    total, square = torch.zeros_like(state["pixel_sum"]), torch.zeros_like(state["pixel_sum"])
+    for step in frames:
+        wide = step.to(total)
+        total += wide.sum(0)
+        square += wide.square_().sum(0)
+    return {
+        "pixel_count": state["pixel_count"] + frames.shape[0] * frames.shape[1],
+        "pixel_sum": state["pixel_sum"] + total,
+        "pixel_square": state["pixel_square"] + square,
+    }
+
+
+def normalised(state: Mapping[str, Tensor], observations: Tensor) -> Tensor:
+    """Observations [N, S, *frame] as floats, by the pixel's own mean and deviation."""
+    mean, deviation = moments(state)
+    scale = deviation.reciprocal()
+    return observations.float().sub_(mean).mul_(scale)
+
+
+def moments(state: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
+    """Mean and deviation [*frame] of every pixel so far."""
+    count = state["pixel_count"].clamp(min=1.0)
+    mean = state["pixel_sum"] / count
+    variance = (state["pixel_square"] / count - mean.square()).clamp(min=0.0)
+    deviation = variance.sqrt().clamp(min=_LEAST_DEVIATION)
+    unseen = state["pixel_count"] == 0
+    mean = torch.where(unseen, torch.full_like(mean, _FIRST_MEAN), mean)
+    deviation = torch.where(unseen, torch.full_like(mean, _FIRST_DEVIATION), deviation)
+    return mean.float(), deviation.float()

@@ -1,0 +1,121 @@
+"""A2C with V-trace: learning from steps that older policies took.
+
+Takes a block of environments over the last steps, with the probabilities of the policies that
+acted; gives targets and loss in one, from one forward pass over all its states.
+Knows no optimiser, buffer, process or environment.
+
+CuLE's rolling window holds steps of several policies at once. V-trace (Espeholt 2018) weighs each
+by the ratio of the present policy to the one that acted. Ends cut both bootstrap and trace, which
+CuLE's released code forgets.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from .. import draws, returns
+from ..records import (
+    ActContext,
+    Acted,
+    Batch,
+    Column,
+    Experience,
+    LossResult,
+    Outputs,
+    PolicyValue,
+    Slot,
+    Spaces,
+    Views,
+)
+from . import pixels
+from .interface import Defaults, path_from
+
+
+@dataclass(frozen=True, kw_only=True)
+class Vtrace(Defaults):
+    """Actor-critic with importance ratios that are clipped from above."""
+
+    discount: float = 0.99
+    """Factor per agent step on the future."""
+    rho_clip: float = 1.0
+    """Largest ratio that weighs a step's own error: it decides which policy is evaluated."""
+    c_clip: float = 1.0
+    """Largest ratio that hands later errors back: it decides how fast; at most `rho_clip`."""
+    entropy_coef: float = 0.01
+    """Weight of the entropy bonus."""
+    value_coef: float = 0.5
+    """Weight of the squared value error."""
+    least_probability: float = 1e-5
+    """Probabilities in the ratio stay this far from 0 and 1."""
+    normalise_pixels: bool = False
+    """Whether pixels get mean 0 and deviation 1, each by its own statistics over the run."""
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.discount <= 1.0:
+            raise ValueError(f"discount={self.discount} must lie in 0..1.")
+        if not 0.0 < self.c_clip <= self.rho_clip:
+            raise ValueError(
+                f"c_clip={self.c_clip} must be positive and at most rho_clip={self.rho_clip}."
+            )
+        if not 0.0 < self.least_probability < 0.5:
+            raise ValueError(
+                f"least_probability={self.least_probability} must lie between 0 and 0.5; "
+                "1e-5 is usual."
+            )
+
+    def columns(self, spaces: Spaces) -> Mapping[str, Column]:
+        return {"log_probability": Column()}
+
+    def init(self, spaces: Spaces) -> Mapping[str, Tensor]:
+        return pixels.initial(spaces) if self.normalise_pixels else {}
+
+    def inputs(self, views: Views, observations: Tensor) -> Tensor:
+        return pixels.normalised(views.state, observations) if views.state else observations
+
+    def act(self, outputs: Outputs, context: ActContext) -> Acted:
+        actions = draws.action(outputs.logits, context.uniforms[:, 0], greedy=context.greedy)
+        taken = draws.log_probability(torch.log_softmax(outputs.logits, dim=-1), actions)
+        return Acted(actions, {"log_probability": self._bounded(taken)})
+
+    def prepare(self, views: Views, slot: Slot) -> Experience:
+        state = pixels.noted(views.state, slot) if self.normalise_pixels else None
+        return Experience(slot, state=state)
+
+    def loss(self, views: Views, batch: Batch) -> LossResult:
+        slot = batch.slot
+        assert slot is not None, "V-trace needs sequences; the window store gives them"
+        num_steps, num_envs = slot.actions.shape
+        outputs: PolicyValue = views.live(self.inputs(views, batch.observations))
+        value = outputs.value.view(num_steps + 1, num_envs)
+        log_all = torch.log_softmax(outputs.logits[: num_steps * num_envs], dim=-1)
+        log_taken = draws.log_probability(log_all, batch.actions).view_as(slot.actions)
+        change = self._bounded(log_taken.detach()) - slot.columns["log_probability"]
+        target = self._targets(views, slot, value.detach(), change.exp())
+        policy = -(log_taken * target.advantage).mean()
+        error = (target.value - value[:-1]).square().mean()
+        entropy = -(log_all.exp() * log_all).sum(-1).mean()
+        total = policy - self.entropy_coef * entropy + self.value_coef * error
+        metrics = {
+            "losses/policy_loss": policy.detach(),
+            "losses/value_loss": error.detach(),
+            "losses/entropy": entropy.detach(),
+            "losses/approx_kl": (change.exp() - 1.0 - change).mean(),
+            "losses/clipfrac": (change > math.log(self.rho_clip)).float().mean(),
+        }
+        return LossResult({"all": total}, metrics)
+
+    def _targets(self, views: Views, slot: Slot, value: Tensor, ratio: Tensor) -> returns.VTrace:
+        """Targets [T, B] for values [T + 1, B] and ratios [T, B]."""
+        clips = returns.Clips(rho=self.rho_clip, c=self.c_clip)
+        with torch.no_grad():
+            path = path_from(self, views, slot, value[-1])
+            return returns.vtrace(path, value[:-1], ratio, self.discount, clips)
+
+    def _bounded(self, log_probability: Tensor) -> Tensor:
+        least = self.least_probability
+        return log_probability.clamp(math.log(least), math.log1p(-least))

@@ -1,0 +1,101 @@
+"""A recipe: one way to train, as a row of data with a choice per concept.
+
+Takes settings of every part; gives a frozen tree that can be copied with some of them changed.
+Knows how no part works inside: `training` turns a row into parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from .. import settings
+from ..algorithms import ActorCritic, CategoricalDqn, Dqn, Ppo, Vtrace
+from ..parameters import OptimiserSettings
+from ..records import Algorithm, Spaces
+from ..runners import concurrent
+from ..runners.concurrent import Concurrent
+from ..runners.off_policy import Alternate
+from ..samplers import SamplingSettings
+from ..stores import ReplaySettings, RolloutSettings, WindowSettings
+
+Network = str | Callable[[Spaces], torch.nn.Module]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """One way to train: a choice for every concept."""
+
+    name: str
+    """What it is called."""
+    summary: str
+    """One sentence for `scanline list recipes`."""
+    algorithm: Algorithm
+    network: Network = "nature"
+    """Name of a network (`scanline list networks`), or a function from spaces to a module."""
+    protocol: str = "baselines"
+    """What one agent step means (`scanline list protocols`)."""
+    optimiser: OptimiserSettings
+    sampling: SamplingSettings = field(default_factory=SamplingSettings)
+    store: RolloutSettings | WindowSettings | ReplaySettings = field(
+        default_factory=RolloutSettings
+    )
+    pace: Alternate | Concurrent = field(default_factory=Alternate)
+    agent_steps: int = 10_000_000
+    """Agent steps of a whole run."""
+    source: str = ""
+    """Where it was found, a name or a file; empty for one made in Python."""
+
+    def __post_init__(self) -> None:
+        settings.check_unique(self)
+        if not isinstance(self.algorithm, Algorithm):
+            raise TypeError(
+                f"algorithm={self.algorithm!r} lacks functions of an algorithm; derive it from "
+                "scanline.algorithms.Defaults and write `loss`."
+            )
+        self._check_store()
+        if isinstance(self.algorithm, Dqn | CategoricalDqn):
+            self._check_values()
+        if isinstance(self.pace, Concurrent):
+            self._check_blocks(self.pace)
+
+    def _check_store(self) -> None:
+        """Sequences come from a window; what is prepared once per rollout must not go into one."""
+        window = isinstance(self.store, WindowSettings)
+        if isinstance(self.algorithm, Vtrace) and not window:
+            raise ValueError(
+                "Vtrace learns from sequences, which a rollout store does not give; "
+                "use store=WindowSettings(...)."
+            )
+        if isinstance(self.algorithm, (ActorCritic, Ppo)) and window:
+            raise ValueError(
+                f"{type(self.algorithm).__name__} knows nothing of older policies, whose steps a "
+                "window holds; use store=RolloutSettings(...), or the algorithm Vtrace."
+            )
+
+    def _check_values(self) -> None:
+        if not isinstance(self.store, ReplaySettings):
+            raise ValueError(
+                f"{type(self.algorithm).__name__} learns from pairs of observations, which a "
+                "rollout does not give; use store=ReplaySettings(...)."
+            )
+        if not self.pace.target_agent_steps:
+            raise ValueError(
+                f"{type(self.algorithm).__name__} needs a target network, but "
+                "target_agent_steps=0 keeps none; 10000 is usual."
+            )
+
+    def _check_blocks(self, pace: Concurrent) -> None:
+        if not isinstance(self.store, ReplaySettings):
+            raise ValueError(
+                "Learning beside playing needs steps that stay; use store=ReplaySettings(...), or "
+                "pace=Alternate() with a rollout."
+            )
+        concurrent.check(pace, self.sampling, self.store)
+
+    def replace(self, **changes: Any) -> Recipe:
+        """A copy with settings of any part changed by name."""
+        return settings.override(self, changes)

@@ -1,0 +1,204 @@
+"""Fast DQN's pace (Daley and Amato 2021): play a block with the target while the replay is frozen.
+
+Takes the parts of a run, one or more samplers and a staged replay; gives nothing back.
+Knows no algorithm, engine or file by name.
+
+Nothing that a thread reads changes while it reads it: samplers act with the target and put into
+rows of their own, the learner draws from what was visible before the block. Between two blocks all
+wait, steps become visible in the order of environments and the target is copied. So neither the
+schedule of threads nor whether learning runs beside playing or after it can change a result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+
+from ..acting import RandomPolicy
+from ..records import Batch, EpisodeEnd, Policy, State
+from ..samplers import LockstepSampler, SamplingSettings
+from ..stores import Replay, ReplaySettings
+from . import on_policy
+from .clock import ENVIRONMENT
+from .crew import Crew
+from .on_policy import Loop
+from .session import Session
+
+TRAINER = "trainer"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Concurrent:
+    """Blocks of steps, played with the target and learned from one block later."""
+
+    target_agent_steps: int = 10_000
+    """Agent steps per block: after it all wait, steps become visible, the target is copied."""
+    concurrent_training: bool = True
+    """Whether a thread learns while the block is played; if not, learning follows playing."""
+    synchronised_execution: bool = True
+    """Whether one inference serves all environments of a round; if not, each has its own thread."""
+    silent_seconds: float = 300.0
+    """Seconds without a sign of life after which a thread counts as stuck and the run ends."""
+
+    def __post_init__(self) -> None:
+        if self.target_agent_steps < 1 or self.silent_seconds <= 0:
+            raise ValueError(
+                f"target_agent_steps={self.target_agent_steps} must be at least 1 and "
+                f"silent_seconds={self.silent_seconds} above 0."
+            )
+
+    def num_samplers(self, num_envs: int) -> int:
+        return 1 if self.synchronised_execution else num_envs
+
+
+def check(pace: Concurrent, sampling: SamplingSettings, store: ReplaySettings) -> None:
+    """Refuses blocks that do not come out even."""
+    block, per_round = pace.target_agent_steps, sampling.num_envs * sampling.rollout_agent_steps
+    if pace.synchronised_execution and sampling.num_envs < 2:
+        raise ValueError(
+            f"synchronised_execution joins the inferences of several environments, but num_envs="
+            f"{sampling.num_envs}; use 2 or more, or synchronised_execution=False."
+        )
+    if sampling.num_groups != 1:
+        raise ValueError(
+            f"num_groups={sampling.num_groups}: blocks are played by one group; use 1."
+        )
+    if block % per_round:
+        raise ValueError(
+            f"target_agent_steps={block} is not a multiple of num_envs={sampling.num_envs} x "
+            f"rollout_agent_steps={sampling.rollout_agent_steps}; use {block // per_round or 1} x "
+            f"{per_round} = {(block // per_round or 1) * per_round}."
+        )
+    if block * store.training_intensity % store.batch_size:
+        raise ValueError(
+            f"target_agent_steps={block} x training_intensity={store.training_intensity:g} is not "
+            f"a multiple of batch_size={store.batch_size}: a block must owe whole updates; an "
+            "intensity of batch_size / 4 is one update per 4 steps."
+        )
+
+
+class GameNumbers:
+    """Numbers games in the order of their start, over samplers that count on their own.
+
+    Numbers are given between blocks, sampler by sampler, so they do not depend on threads.
+    """
+
+    def __init__(self, num_envs: int) -> None:
+        self._playing, self._next = list(range(num_envs)), num_envs
+
+    def give(self, ends: Iterable[EpisodeEnd]) -> list[EpisodeEnd]:
+        """The same ends with their numbers; `env` counts over all samplers."""
+        numbered = []
+        for end in ends:
+            numbered.append(end._replace(started_at=self._playing[end.env]))
+            self._playing[end.env], self._next = self._next, self._next + 1
+        return numbered
+
+    def state(self) -> State:
+        return {"playing": list(self._playing), "next": self._next}
+
+    def load(self, state: State) -> None:
+        self._playing, self._next = list(state["playing"]), state["next"]
+
+
+class Blocks:
+    """The loop's parts with their threads."""
+
+    def __init__(
+        self, loop: Loop, samplers: Sequence[LockstepSampler], pace: Concurrent, settings: Blocking
+    ) -> None:
+        assert isinstance(loop.store, Replay)
+        self.samplers, self.numbers = samplers, GameNumbers(settings.num_envs)
+        self._loop, self._replay, self._pace, self._settings = loop, loop.store, pace, settings
+        names = [f"sampler-{number}" for number in range(len(samplers))]
+        self._names = names
+        self._crew = Crew([*names, TRAINER], pace.silent_seconds)
+        for writer in range(len(samplers)):
+            self._replay.slot(writer).num_learners = len(samplers)
+
+    def prepopulate(self) -> None:
+        """Random steps that count nowhere, until there are enough and some can be drawn."""
+        policy = RandomPolicy(self.samplers[0].engine.spaces.num_actions)
+        played = 0
+        while played < self._settings.prepopulation_agent_steps or not self._replay.num_drawable:
+            for writer in range(len(self.samplers)):
+                self._play(writer, policy, [0])
+            self._replay.commit()
+            played += self._settings.round_agent_steps
+        self._drain()
+
+    def turn(self, session: Session) -> None:
+        """One block, and the updates that the block before it owes."""
+        block, first = self._pace.target_agent_steps, session.progress.agent_steps
+        starts = range(first, first + block, self._settings.round_agent_steps)
+        session.spans.mark(ENVIRONMENT)
+        for writer, name in enumerate(self._names):
+            self._crew.start(name, partial(self._play, writer, self._loop.policy, starts))
+        if self._pace.concurrent_training:
+            self._crew.start(TRAINER, partial(self._learn, session))
+        self._crew.wait()
+        if not self._pace.concurrent_training:
+            self._learn(session)
+        lag_updates = session.progress.updates - self._loop.policy.version
+        self._replay.commit()
+        self._loop.parameters.sync_target()
+        session.played(block, lag_updates, self.numbers.give(self._drain()))
+
+    def close(self) -> None:
+        self._crew.close()
+
+    def _play(self, writer: int, policy: Policy, starts: Iterable[int]) -> None:
+        """Slots of one sampler, each with the agent steps before it."""
+        for agent_steps in starts:
+            if self._crew.is_stopping:
+                return
+            into = self._replay.slot(writer)
+            into.agent_steps = agent_steps
+            slot = self.samplers[writer].collect(policy, into=into)
+            with torch.no_grad():
+                self._replay.put(self._loop.algorithm.prepare(self._loop.parameters.views, slot))
+            self._crew.beat(self._names[writer])
+
+    def _learn(self, session: Session) -> None:
+        batches = self._replay.batches(self._settings.block_updates)
+        on_policy.learn(self._loop, session, self._watched(batches))
+
+    def _watched(self, batches: Iterable[Batch]) -> Iterator[Batch]:
+        for batch in batches:
+            if self._crew.is_stopping:
+                return
+            yield batch
+            self._crew.beat(TRAINER)
+
+    def _drain(self) -> list[EpisodeEnd]:
+        """Finished games, sampler by sampler; environments counted over all of them."""
+        return [
+            end._replace(env=end.env + sampler.engine.settings.first_env_id)
+            for sampler in self.samplers
+            for end in sampler.drain_episodes()
+        ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Blocking:
+    """Sizes of a block, from the settings of sampling and store."""
+
+    num_envs: int
+    round_agent_steps: int
+    """Agent steps of all environments per slot."""
+    block_updates: int
+    prepopulation_agent_steps: int
+
+    @classmethod
+    def of(cls, pace: Concurrent, sampling: SamplingSettings, store: ReplaySettings) -> Blocking:
+        check(pace, sampling, store)
+        owed = pace.target_agent_steps * store.training_intensity / store.batch_size
+        return cls(
+            num_envs=sampling.num_envs,
+            round_agent_steps=sampling.num_envs * sampling.rollout_agent_steps,
+            block_updates=round(owed),
+            prepopulation_agent_steps=store.learning_starts_agent_steps,
+        )

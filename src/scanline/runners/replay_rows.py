@@ -1,0 +1,49 @@
+"""A replay in a checkpoint: its rows appended to segments, the rest as state.
+
+Takes a replay and one stream of segments per writer; gives a part that a session can save and load.
+Knows neither what a row means nor when a checkpoint is written.
+
+A checkpoint writes only the rows since the one before, because rows never change once they are
+written. What the replay has forgotten is dropped from the list, and the files with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..records import State
+from ..stores import Replay
+from .segments import Segments
+
+
+class ReplayRows:
+    """Saves a replay exactly."""
+
+    def __init__(self, replay: Replay, streams: Sequence[Segments], games_go_on: bool) -> None:
+        """`games_go_on`: whether the engine's games are in the checkpoint too."""
+        self._replay, self._streams, self._games_go_on = replay, streams, games_go_on
+
+    def state(self) -> State:
+        for writer, stream in enumerate(self._streams):
+            self._append(writer, stream)
+        return {
+            "rows": [stream.state() for stream in self._streams],
+            "replay": self._replay.state(),
+        }
+
+    def _append(self, writer: int, stream: Segments) -> None:
+        first, last = self._replay.first_row(writer), self._replay.next_row(writer)
+        if stream.next_row < first:  # more was overwritten since the last save than the ring holds
+            stream.load({"files": [], "next_row": first})
+        if stream.next_row < last:
+            stream.append(self._replay.rows(stream.next_row, last, writer))
+        stream.drop_before(first)
+
+    def load(self, state: State) -> None:
+        for writer, stream in enumerate(self._streams):
+            stream.load(state["rows"][writer])
+            for first, columns in stream.read():
+                self._replay.restore_rows(first, columns, writer)
+        self._replay.load(state["replay"])
+        if not self._games_go_on:
+            self._replay.cut()
