@@ -244,7 +244,6 @@ class Decoder {
   DecodedOp decode_long_store(u32 index, u8 code, Mode mode) const {
     const u16 address = word_at(index + 1);
     if (mode != Mode::Absolute) return op(kGeneric, code, address);
-    if (is_cartridge(address)) return kSlowOp;
     return is_ram(address) ? op(kFast, code, address & 0x7F) : op(kGeneric, code, address);
   }
 

@@ -21,18 +21,18 @@ constexpr u64 kInstructionLimit =
 // Above it the lower half might overflow within a frame.
 constexpr u32 kMaxStartCycles = 0xF0000000;
 
-// What the cartridge slot shows now, KB by KB (window_of).
+// What the cartridge slot shows now, KB by KB: where each begins in the image.
 struct ProgramView {
-  const DecodedOp* ops[8];
-  const u8* bytes[8];
+  i32 place[16];  // by A13 to A10; those with A12 clear are not the cartridge
   u32 plain_begin, plain_size;
   u32 banks;  // MachineState::bank for which this is right
 
+  SCANLINE_INLINE static u32 window(u16 address) { return (address >> 10) & 15; }
   SCANLINE_INLINE bool is_plain(u16 address) const {
     return is_cartridge(address) && (address & 0xFFFu) - plain_begin < plain_size;
   }
-  SCANLINE_INLINE u8 plain_byte(u16 address) const {
-    return bytes[window_of(address)][address & 0x3FF];
+  SCANLINE_INLINE i32 image_place(u16 address) const {
+    return place[window(address)] + (address & 0x3FF);
   }
 };
 
@@ -42,11 +42,9 @@ SCANLINE_INLINE u32 packed_banks(const MachineState& machine) {
 }
 
 template <class Cartridge>
-inline void renew_view(ProgramView& view, const MachineState& machine, const RomImage& rom) {
-  for (u32 window = 0; window < 8; ++window) {
-    const u32 start = Cartridge::slice(machine, window) * 0x400;
-    view.ops[window] = rom.ops + start;
-    view.bytes[window] = rom.bytes + start;
+inline void renew_view(ProgramView& view, const MachineState& machine) {
+  for (u32 window = 0; window < 16; ++window) {
+    view.place[window] = i32(Cartridge::slice(machine, window_of(u16(window << 10))) * 0x400);
   }
   view.plain_begin = Cartridge::kPlainBegin;
   view.plain_size = Cartridge::kPlainEnd - Cartridge::kPlainBegin;
@@ -61,26 +59,50 @@ struct DecodedRun {
   const RomImage& rom;
   Tia& tia;
   ProgramView view;
-  void (*renew_view)(ProgramView&, const MachineState&, const RomImage&);
+  void (*renew_view)(ProgramView&, const MachineState&);
 };
 
-// Added to the cycles that an access returns if it ended the frame.
-constexpr u64 kEnded = u64(1) << 32;
+// What an access tells besides its value or the cycles.
+constexpr u64 kEnded = u64(1) << 32;         // the frame ended
+constexpr u64 kBanksSwitched = u64(1) << 33;  // the cartridge shows something else now
 
 template <class Tia>
 SCANLINE_NOINLINE u8 read_tia(Tia& tia, u16 address, u8 data, u32 cycles) {
   return tia.read(address, data, cycles);
 }
 
+// Brings the view up to date if a bank was switched.
 template <class Tia>
-SCANLINE_NOINLINE u8 read_chip(DecodedRun<Tia>& run, u16 address, u8 data, u32 cycles) {
+SCANLINE_INLINE u64 renew_if_switched(DecodedRun<Tia>& run) {
+  if (packed_banks(run.machine) == run.view.banks) return 0;
+  run.renew_view(run.view, run.machine);
+  return kBanksSwitched;
+}
+
+template <class Tia>
+SCANLINE_INLINE CartridgeSlot slot_of(DecodedRun<Tia>& run, u32 cycles) {
+  return {run.rom.bytes, run.machine, run.cartridge, cycles, run.rom.type};
+}
+
+// The value, and kBanksSwitched.
+template <class Tia>
+SCANLINE_NOINLINE u64 read_chip(DecodedRun<Tia>& run, u16 address, u8 data, u32 cycles) {
+  if (is_cartridge(address)) {
+    const u8 value = AnyCartridge::read(slot_of(run, cycles), address);
+    return value | renew_if_switched(run);
+  }
   if (!(address & 0x80)) return run.tia.read(address, data, cycles);
   if (!(address & 0x200)) return run.machine.ram[address & 0x7F];
   return read_riot(run.machine, address, cycles);
 }
 
+// The cycles, kEnded and kBanksSwitched.
 template <class Tia>
 SCANLINE_NOINLINE u64 write_chip(DecodedRun<Tia>& run, u16 address, u8 value, u32 cycles) {
+  if (is_cartridge(address)) {
+    AnyCartridge::write(slot_of(run, cycles), address, value);
+    return cycles | renew_if_switched(run);
+  }
   if (!(address & 0x80)) {
     const bool ended = run.tia.write(address, value, cycles, true);
     return cycles | (ended ? kEnded : 0);
@@ -109,7 +131,7 @@ SCANLINE_NOINLINE void run_bytewise(DecodedRun<Tia>& run, RunPoint& point, RunUn
   const u64 num_before = point.count >> 32;
   point.count = (num_before + num_run) * kOneInstruction + bus.cycles;
   point.stopped = bus.stopped || num_run == left;
-  if (packed_banks(run.machine) != run.view.banks) run.renew_view(run.view, run.machine, run.rom);
+  renew_if_switched(run);
 }
 
 }  // namespace scanline
@@ -129,7 +151,7 @@ struct BasicDecodedLoop {
     if (rom.ops == nullptr || machine.cycles > kMaxStartCycles) {
       run_bytewise(decoded, point, RunUntil::kFrameEnds);
     } else {
-      renew_view<Cartridge>(decoded.view, machine, rom);
+      renew_view<Cartridge>(decoded.view, machine);
       run_decoded<idle_skip>(decoded, point);
     }
     machine.cycles = u32(point.count);

@@ -11,7 +11,7 @@ using namespace scanline;
 
 namespace {
 
-constexpr int kNumPrograms = 24, kFramesPerProgram = 25;
+constexpr int kNumPrograms = 60, kFramesPerProgram = 25;
 
 struct Program {
   std::vector<u8> bytes;
