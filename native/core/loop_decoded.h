@@ -63,7 +63,7 @@ struct DecodedRun {
 };
 
 // What an access tells besides its value or the cycles.
-constexpr u64 kEnded = u64(1) << 32;         // the frame ended
+constexpr u64 kEnded = u64(1) << 32;          // the frame ended
 constexpr u64 kBanksSwitched = u64(1) << 33;  // the cartridge shows something else now
 
 template <class Tia>
