@@ -155,3 +155,33 @@ def test_a_run_killed_at_any_moment_and_resumed_equals_an_uninterrupted_one(
     process.wait(60)
     assert start(recipe, out, "resume", num_workers).wait(120) == 0
     assert_equal_runs(whole, out)
+
+
+PONG = {
+    "num_envs": 4,
+    "agent_steps": 400,
+    "log_every_agent_steps": 100,
+    "torch_threads": 1,
+    "live": False,
+    "tensorboard": False,
+}
+
+
+@pytest.mark.parametrize("engine", ["native", "ale"])
+def test_the_number_of_engine_threads_changes_nothing(tmp_path: Path, engine: str) -> None:
+    runs = []
+    for num_threads in (1, 2):
+        out = tmp_path / f"threads-{num_threads}"
+        threads = {"engine": engine, "num_threads": num_threads}
+        scanline.train("paac", "pong", out=out, say=lambda sentence: None, **PONG, **threads)
+        runs.append(out)
+    assert_equal_runs(*runs)
+
+
+def test_a_run_on_the_own_emulator_goes_on_as_if_never_stopped(tmp_path: Path) -> None:
+    quiet = {"say": lambda sentence: None, "engine": "native", **PONG}
+    whole, parted = tmp_path / "whole", tmp_path / "parted"
+    scanline.train("paac", "pong", out=whole, **quiet)
+    scanline.train("paac", "pong", out=parted, **{**quiet, "agent_steps": 180})
+    scanline.train("paac", "pong", out=parted, resume=True, **quiet)
+    assert_equal_runs(whole, parted)
