@@ -124,6 +124,7 @@ def test_a_thread_that_raises_ends_the_run_with_its_traceback(
     ("changes", "words"),
     [
         ({"num_envs": 6}, "multiple of num_envs=6"),
+        ({"rollout_agent_steps": 0, "rollout_samples": 120}, "rollout_agent_steps=15"),
         ({"batch_size": 32}, "whole updates"),
         ({"num_envs": 1}, "synchronised_execution=False"),
         ({"num_groups": 2}, "one group"),

@@ -56,7 +56,7 @@ class Concurrent:
 
 def check(pace: Concurrent, sampling: SamplingSettings, store: ReplaySettings) -> None:
     """Refuses blocks that do not come out even."""
-    block, per_round = pace.target_agent_steps, sampling.num_envs * sampling.rollout_agent_steps
+    block, per_round = pace.target_agent_steps, sampling.num_envs * sampling.horizon_agent_steps
     if pace.synchronised_execution and sampling.num_envs < 2:
         raise ValueError(
             f"synchronised_execution joins the inferences of several environments, but num_envs="
@@ -69,7 +69,7 @@ def check(pace: Concurrent, sampling: SamplingSettings, store: ReplaySettings) -
     if block % per_round:
         raise ValueError(
             f"target_agent_steps={block} is not a multiple of num_envs={sampling.num_envs} x "
-            f"rollout_agent_steps={sampling.rollout_agent_steps}; use {block // per_round or 1} x "
+            f"rollout_agent_steps={sampling.horizon_agent_steps}; use {block // per_round or 1} x "
             f"{per_round} = {(block // per_round or 1) * per_round}."
         )
     if block * store.training_intensity % store.batch_size:
@@ -198,7 +198,7 @@ class Blocking:
         owed = pace.target_agent_steps * store.training_intensity / store.batch_size
         return cls(
             num_envs=sampling.num_envs,
-            round_agent_steps=sampling.num_envs * sampling.rollout_agent_steps,
+            round_agent_steps=sampling.num_envs * sampling.horizon_agent_steps,
             block_updates=round(owed),
             prepopulation_agent_steps=store.learning_starts_agent_steps,
         )
