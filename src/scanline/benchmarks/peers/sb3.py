@@ -9,6 +9,8 @@ adapter is reported as well, so that a comparison does not hide behind slow Pyth
 
 from __future__ import annotations
 
+import functools
+import importlib
 import time
 from typing import Any
 
@@ -117,17 +119,19 @@ class Stopwatch(BaseCallback):
         return int(getattr(self.model, "_n_updates", 0))
 
 
+def one_game(name: str, **options: Any) -> gymnasium.Env[Any, Any]:
+    """One environment of SB3's, made inside a worker process: ale-py's names are known after it."""
+    gymnasium.register_envs(importlib.import_module("ale_py"))
+    return gymnasium.make(name, **options)
+
+
 def environments(work: Work, num_envs: int) -> VecEnv:
     """SB3's own environments, or the adapter."""
     game = games.find(work.game)
     if work.peer == "sb3-vector":
         return VectorAdapter(game.id, num_envs)
-    import ale_py
-
-    gymnasium.register_envs(ale_py)
-    own = make_atari_env(
-        f"{game.title}NoFrameskip-v4", n_envs=num_envs, vec_env_cls=SubprocVecEnv, seed=0
-    )
+    make_one = functools.partial(one_game, f"{game.title}NoFrameskip-v4")
+    own = make_atari_env(make_one, n_envs=num_envs, vec_env_cls=SubprocVecEnv, seed=0)
     return VecFrameStack(own, n_stack=4)
 
 
