@@ -128,5 +128,7 @@ def test_a_restored_sampler_continues_bit_for_bit() -> None:
 def test_groups_that_do_not_divide_are_refused() -> None:
     with pytest.raises(ValueError, match="equal groups"):
         SamplingSettings(num_envs=5, num_groups=2)
-    with pytest.raises(ValueError, match="at least 1"):
+    with pytest.raises(ValueError, match="exactly one of them"):
         SamplingSettings(rollout_agent_steps=0)
+    with pytest.raises(ValueError, match="at least 1"):
+        SamplingSettings(num_envs=0)
