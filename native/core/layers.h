@@ -111,7 +111,13 @@ SCANLINE_INLINE u32 chunk_part(i32 begin, i32 end, i32 i) {
   return behind < 32 ? from & ((1u << behind) - 1) : from;
 }
 
+inline void paint_row(u8* row, const Brush& brush, const u8* colours) {
+  for (i32 i = 0; i < 5; ++i)
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(row + 32 * i), chunk_pixels(brush, colours, i));
+}
+
 inline void paint(u8* row, i32 begin, i32 end, const Brush& brush, const u8* colours) {
+  if (begin == 0 && end == kWidth) return paint_row(row, brush, colours);
   for (i32 i = begin / 32; 32 * i < end; ++i) {
     __m256i* target = reinterpret_cast<__m256i*>(row + 32 * i);
     __m256i pixels = chunk_pixels(brush, colours, i);

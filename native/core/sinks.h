@@ -74,7 +74,7 @@ class Pixels {
   // The row equals the one above it.
   SCANLINE_HD void repeat_row(i32 row) {
     u8* target = picture_ + row * kWidth;
-    for (i32 x = 0; x < kWidth; ++x) target[x] = target[x - kWidth];
+    __builtin_memcpy(target, target - kWidth, kWidth);
   }
 
   // Drawing stopped for now at this pixel.

@@ -247,11 +247,20 @@ class MaskTia {
 
   SCANLINE_HD void change_colour(u32 which, u8 value) {
     const u8 colour = static_cast<u8>((value & 0xFE) | loss_);
-    if (Sink::kDraws && state_.colu[which] != colour) {
+    if (Sink::kDraws && state_.colu[which] != colour && colour_is_used(which)) {
       flush();
       touch();
     }
     state_.colu[which] = colour;
+  }
+
+  // By an enabled object, lit or not; score lends the players' colours to the playfield.
+  SCANLINE_HD bool colour_is_used(u32 which) const {
+    constexpr u32 kFields = (1u << kBall) | (1u << kPlayfield);
+    if (which == kColourBackground) return true;
+    if (which == kColourPlayfield) return (enabled_ & kFields) != 0;
+    return (enabled_ & (object_bit(kP0 + which) | object_bit(kM0 + which))) != 0 ||
+           (state_.ctrlpf & 2) != 0;
   }
 
   // Reflection may wait for a line end; nothing else of this register does.
