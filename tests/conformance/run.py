@@ -26,7 +26,6 @@ import suites
 
 from scanline import games
 
-
 PROGRESS_SECONDS = 30
 
 
