@@ -1,6 +1,6 @@
 """Compares all games with ALE, frame by frame; `make conformance` runs the whole of it.
 
-    python tests/conformance/run.py                          # everything; hours on two cores
+    python tests/conformance/run.py                          # everything: 4 million frames
     python tests/conformance/run.py --suites play sticky --games pong breakout --frames 2000
     python tests/conformance/run.py --list
 
@@ -25,6 +25,8 @@ import side_by_side
 import suites
 
 from scanline import games
+
+PROGRESS_SECONDS = 30
 
 
 def arguments() -> argparse.Namespace:
@@ -69,6 +71,26 @@ def report(suite: str, outcomes: list[side_by_side.Outcome]) -> None:
     )
 
 
+def watch(
+    jobs: list[tuple[str, side_by_side.Case, str]], num_processes: int
+) -> dict[str, list[side_by_side.Outcome]]:
+    """Runs the jobs, shows differences and progress; an interrupt keeps what is done."""
+    outcomes: dict[str, list[side_by_side.Outcome]] = {suite: [] for suite, _, _ in jobs}
+    started = shown = time.perf_counter()
+    try:
+        for done, (suite, outcome) in enumerate(run_all(jobs, num_processes), start=1):
+            outcomes[suite].append(outcome)
+            if outcome.difference:
+                print(f"DIFFERENT {suite}: {describe(outcome.case)}: {outcome.difference}")
+            if time.perf_counter() - shown > PROGRESS_SECONDS:
+                shown = time.perf_counter()
+                print(f"{done} of {len(jobs)} cases, {shown - started:.0f} s", flush=True)
+    except KeyboardInterrupt:
+        print("interrupted")
+    print(f"{time.perf_counter() - started:.0f} s")
+    return outcomes
+
+
 def main() -> int:
     options = arguments()
     chosen = [games.find(name).id for name in options.games]
@@ -78,18 +100,10 @@ def main() -> int:
             print(f"{name}: {len(members)} cases, {sum(c.frames for c in members)} frames")
         return 0
     environment_library.load(options.console)  # built once, before the processes start
-    started = time.perf_counter()
-    outcomes: dict[str, list[side_by_side.Outcome]] = {name: [] for name in cases}
     jobs = [(name, case, options.console) for name in cases for case in cases[name]]
-    for done, (suite, outcome) in enumerate(run_all(jobs, options.jobs), start=1):
-        outcomes[suite].append(outcome)
-        if done % 100 == 0:
-            print(f"{done} of {len(jobs)} cases, {time.perf_counter() - started:.0f} s", flush=True)
-        if outcome.difference:
-            print(f"DIFFERENT {suite}: {describe(outcome.case)}: {outcome.difference}", flush=True)
+    outcomes = watch(jobs, options.jobs)
     for suite, members in outcomes.items():
         report(suite, members)
-    print(f"{time.perf_counter() - started:.0f} s, console {options.console}")
     if options.json:
         rows = {s: [dataclasses.asdict(o) for o in members] for s, members in outcomes.items()}
         options.json.write_text(json.dumps(rows, indent=1))

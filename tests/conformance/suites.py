@@ -75,6 +75,7 @@ SUITES: dict[str, Callable[[str], list[Case]]] = {
 def cases(suite: str, games: list[str], frames: int | None = None) -> list[Case]:
     """All cases of a suite, of as many frames each as asked for."""
     found = [case for game in games for case in SUITES[suite](game)]
+    found.sort(key=lambda case: case.seed)  # an interrupted run has seen every game
     if frames is None:
         return found
     return [Case(**{**vars(case), "frames": frames}) for case in found]
