@@ -42,8 +42,7 @@ def whole_run(work: Work) -> Figures:
     with tempfile.TemporaryDirectory() as folder:
         parts = training.assemble(plan, Spans().mark, say=lambda sentence: None)
         session = training.open_session(parts, Path(folder) / "run")
-        with session.running(parts.saved(session), resume=False):
-            parts.begin()
+        with session.running(parts.saved(session), resume=False, begin=parts.begin):
             begun = time.perf_counter()
             for seconds in (work.warm_up_seconds, work.warm_up_seconds + work.seconds):
                 while time.perf_counter() - begun < seconds and session.goes_on():

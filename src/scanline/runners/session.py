@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
@@ -55,30 +55,39 @@ class Session:
     ) -> None:
         self.folder, self.progress, self.spans = folder, progress, progress.spans
         self.stop: Stop | None = None
-        self.is_resumed = False
-        """Whether a checkpoint was loaded: nothing has to be begun."""
         self._limits, self._settings = limits, settings
         self._checkpoints = Checkpoints(folder.checkpoints, settings.checkpoints)
         self._signals = Signals()
         self._saves = SaveSchedule(settings.saving)
-        self._live = LiveView(settings.live, progress, limits, title=title)
+        self._title = title
+        self._live: LiveView | None = None
         self._saved: Mapping[str, Saved] = {}
 
     @contextmanager
-    def running(self, saved: Mapping[str, Saved], resume: bool) -> Iterator[None]:
-        """Opens everything, loads the last checkpoint where asked, and saves at the end."""
+    def running(
+        self,
+        saved: Mapping[str, Saved],
+        resume: bool,
+        begin: Callable[[], object] = lambda: None,
+    ) -> Iterator[None]:
+        """Opens everything, loads the last checkpoint or begins anew, and saves at the end.
+
+        Time counts from here on: what `begin` takes, e.g. to start the games, is no training.
+        """
         self._saved = {**saved, "progress": self.progress, "spans": self.spans}
         with ExitStack() as stack:
             stack.callback(self.folder.close)
             self.spans.restart()
-            if resume:
-                self._load()
+            if not (resume and self._loaded()):
+                begin()
+                self.spans.restart()
             self._saves.saved(self.progress.agent_steps)
             self.progress.open(self.folder.path)
             stack.callback(self.progress.close)
             stack.enter_context(self._signals)
             stack.enter_context(self._watchdog())
-            stack.enter_context(self._live)
+            live = LiveView(self._settings.live, self.progress, self._limits, title=self._title)
+            self._live = stack.enter_context(live)
             try:
                 yield
             except (KeyboardInterrupt, NotFiniteError):
@@ -88,7 +97,7 @@ class Session:
                 raise
             self.save()
             if self.stop is not None:
-                self._live.finish(self.stop, self.folder.path)
+                live.finish(self.stop, self.folder.path)
 
     def segments(self, name: str) -> Segments:
         """Rows beside the checkpoints, for a part that grows at one end; ask before `running`."""
@@ -106,7 +115,8 @@ class Session:
         )
         if self.stop is None and self._saves.due(self.progress.agent_steps):
             self.save()
-        self._live.look()
+        if self._live is not None:
+            self._live.look()
         return self.stop is None
 
     def collected(self, slot: Slot, ends: Sequence[EpisodeEnd]) -> None:
@@ -130,19 +140,20 @@ class Session:
         self._checkpoints.save({"exact": exact, **state}, self.progress.agent_steps)
         self._saves.saved(self.progress.agent_steps)
 
-    def _load(self) -> None:
+    def _loaded(self) -> bool:
+        """Whether there was a checkpoint; a run killed before its first one begins again."""
         found = self._checkpoints.latest()
         if found is None:
-            return  # killed before its first checkpoint: the run begins again
+            return False
         for name, part in self._saved.items():
             part.load(found.state[name])
-        self.is_resumed = True
         if not found.state["exact"]:
             warnings.warn(
                 f"{found.path} was saved when the run failed: it goes on from there, but not bit "
                 "for bit as it would have without the failure.",
                 stacklevel=2,
             )
+        return True
 
     def _rescue(self) -> None:
         """Saves what can be saved of a run that failed, without hiding why it failed."""

@@ -57,9 +57,7 @@ def carry_out(plan: Plan, *, out: str | Path | None, resume: bool, say: Say = pr
     parts = assemble(plan, spans.mark, say)
     try:
         session = open_session(parts, out, resume=resume, spans=spans)
-        with session.running(parts.saved(session), resume=resume):
-            if not session.is_resumed:
-                parts.begin()
+        with session.running(parts.saved(session), resume=resume, begin=parts.begin):
             while session.goes_on():
                 parts.turn(session)
         return _finished(parts, session)
