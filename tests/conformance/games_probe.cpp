@@ -33,8 +33,6 @@ u32 game_mode(u32 game, u32 index) { return mode_at(row(game), index); }
 u32 state_bytes() { return sizeof(GameState); }
 void reset_state(u32 game, GameState* state) { reset(row(game), *state); }
 
-void step_state(u32 game, GameState* state, const u8* ram) {
-  step(row(game), *state, Bytes{ram});
-}
+void step_state(u32 game, GameState* state, const u8* ram) { step(row(game), *state, Bytes{ram}); }
 
 }  // extern "C"
