@@ -1,7 +1,7 @@
 """The command line: arguments to calls, nothing else.
 
-Takes `scanline train|evaluate|play|bench|list ...`; gives an exit code. Every setting of a recipe
-is an option, with the sentence that stands under its field.
+Takes `scanline train|evaluate|play|bench|reproduce|list ...`; gives an exit code. Every setting of
+a recipe is an option, with the sentence that stands under its field.
 Knows no part: each command is one call into the package, imported when it is needed.
 
 A wrong argument is one sentence and exit code 2; a run that failed is a traceback and exit code 1.
@@ -27,7 +27,8 @@ USAGE = """scanline: train Atari agents fast on the machine at hand
   scanline evaluate RUN [options]          play whole games with a run's weights
   scanline play RUN [options]              film a game as mp4 and gif
   scanline bench training|emulation        measure rates, beside the peers' in the same run
-  scanline list WHAT                       recipes, games, protocols, engines, networks
+  scanline reproduce EXPERIMENT [options]  measure a paper's table or figure again
+  scanline list WHAT                       recipes, games, experiments, protocols, ...
 
 RECIPE is a name (`scanline list recipes`) or a file of your own (./my_recipe.py).
 GAME is a name (`scanline list games`) or any Gymnasium id."""
@@ -67,6 +68,7 @@ def _command(name: str) -> Callable[[list[str]], int]:
         "evaluate": _evaluate,
         "play": _play,
         "bench": _bench,
+        "reproduce": _reproduce,
         "list": _list,
     }
     if name not in commands:
@@ -200,6 +202,14 @@ def _bench(words: list[str]) -> int:
     return command.BENCHES[words[0]](words[1:], f"{PROGRAM} bench {words[0]}")
 
 
+def _reproduce(words: list[str]) -> int:
+    from .experiments import command
+
+    if not words:
+        raise UserError("reproduce needs an experiment (`scanline list experiments`).")
+    return command.run(words, f"{PROGRAM} reproduce")
+
+
 def _list(words: list[str]) -> int:
     lists = _lists()
     if not words or words[0] not in lists:
@@ -212,7 +222,7 @@ def _list(words: list[str]) -> int:
 
 
 def _lists() -> Mapping[str, Callable[[], Mapping[str, str]]]:
-    from . import engines, games, networks, protocols, recipes
+    from . import engines, experiments, games, networks, protocols, recipes
 
     return {
         "recipes": lambda: {name: row.summary for name, row in recipes.RECIPES.items()},
@@ -220,4 +230,5 @@ def _lists() -> Mapping[str, Callable[[], Mapping[str, str]]]:
         "protocols": lambda: protocols.SUMMARIES,
         "engines": lambda: {name: row.summary for name, row in engines.KINDS.items()},
         "networks": networks.descriptions,
+        "experiments": lambda: {n: row.summary for n, row in experiments.EXPERIMENTS.items()},
     }

@@ -18,7 +18,8 @@ from dataclasses import dataclass, field
 
 from ..records import EpisodeEnd, Saved, Slot
 from .checkpoint import Checkpoints, CheckpointSettings
-from .clock import OTHER
+from .clock import EVALUATION, OTHER
+from .evaluating import Evaluations
 from .folder import RunFolder
 from .live import LiveSettings, LiveView
 from .progress import Metric, Progress, ProgressSettings
@@ -62,6 +63,8 @@ class Session:
         self._title = title
         self._live: LiveView | None = None
         self._saved: Mapping[str, Saved] = {}
+        self.evaluations: Evaluations | None = None
+        """Where pauses for evaluation are wanted; set before `running`."""
 
     @contextmanager
     def running(
@@ -75,6 +78,8 @@ class Session:
         Time counts from here on: what `begin` takes, e.g. to start the games, is no training.
         """
         self._saved = {**saved, "progress": self.progress, "spans": self.spans}
+        if self.evaluations is not None:
+            self._saved = {**self._saved, "evaluations": self.evaluations}
         with ExitStack() as stack:
             stack.callback(self.folder.close)
             self.spans.restart()
@@ -84,6 +89,8 @@ class Session:
             self._saves.saved(self.progress.agent_steps)
             self.progress.open(self.folder.path)
             stack.callback(self.progress.close)
+            if self.evaluations is not None:
+                self.evaluations.open(self.folder.path)
             stack.enter_context(self._signals)
             stack.enter_context(self._watchdog())
             live = LiveView(self._settings.live, self.progress, self._limits, title=self._title)
@@ -95,7 +102,8 @@ class Session:
             except BaseException:
                 self._rescue()
                 raise
-            self.save()
+            if self._settings.saving.save_at_end:
+                self.save()
             if self.stop is not None:
                 live.finish(self.stop, self.folder.path)
 
@@ -108,6 +116,9 @@ class Session:
         self.spans.mark(OTHER)
         if self.progress.write_row_if_due():
             self._refuse_not_finite()
+        if self.evaluations is not None and self.evaluations.due(self.progress.agent_steps):
+            with self.spans.during(EVALUATION):
+                self.evaluations.hold(self.progress.agent_steps)
         self.stop = self._signals.stop or self._limits.reached(
             agent_steps=self.progress.agent_steps,
             seconds=self.spans.training_seconds(),

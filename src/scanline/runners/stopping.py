@@ -84,6 +84,8 @@ class SaveSettings:
     """Agent steps between two checkpoints; 0 for none by steps."""
     save_every_minutes: float = 5.0
     """Minutes between two checkpoints; 0 for none by time."""
+    save_at_end: bool = True
+    """Whether the end of a run is saved; off for measurements that keep nothing."""
 
     def __post_init__(self) -> None:
         for name in ("save_every_agent_steps", "save_every_minutes"):

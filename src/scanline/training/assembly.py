@@ -16,7 +16,7 @@ import torch
 from .. import acting, engines, networks, parameters, protocols, settings
 from ..engines import Engine, EngineSettings
 from ..recipes import Recipe
-from ..records import Saved, Slot, Spaces, Store
+from ..records import Algorithm, Saved, Slot, Spaces, Store
 from ..runners import concurrent, off_policy, on_policy
 from ..runners.concurrent import Concurrent
 from ..runners.off_policy import Alternate
@@ -34,6 +34,25 @@ from ..stores import (
 from .plan import Plan
 
 Say = Callable[[str], None]
+Mark = Callable[[str], Any]
+
+
+def unmarked(part: str) -> None:
+    """Where nobody listens: a clock splits the time of one thread only."""
+
+
+def unchanged(algorithm: Algorithm) -> Algorithm:
+    return algorithm
+
+
+@dataclass(frozen=True, kw_only=True)
+class Instruments:
+    """What watches or stands around the parts of a run, for measurements; nothing by default."""
+
+    mark_threads: Mark = unmarked
+    """Told, by samplers that play side by side, what their thread does from now on."""
+    around: Callable[[Algorithm], Algorithm] = unchanged
+    """Makes the algorithm that acts and learns from the recipe's own."""
 
 
 def engine_settings(plan: Plan, **changes: Any) -> EngineSettings:
@@ -136,27 +155,31 @@ class Parts:
             sampler.engine.close()
 
 
-def assemble(plan: Plan, mark: Callable[[str], Any], say: Say = print) -> Parts:
+def assemble(
+    plan: Plan, mark: Mark, say: Say = print, instruments: Instruments | None = None
+) -> Parts:
     """Settings to parts."""
     if plan.run.torch_threads:
         torch.set_num_threads(plan.run.torch_threads)
     built, plan = fitting_engines(plan, say)
     try:
-        return wire(plan, built, mark, say)
+        return wire(plan, built, mark, say, instruments or Instruments())
     except BaseException:
         for engine in built:
             engine.close()
         raise
 
 
-def wire(plan: Plan, built: Sequence[Engine], mark: Callable[[str], Any], say: Say) -> Parts:
+def wire(
+    plan: Plan, built: Sequence[Engine], mark: Mark, say: Say, instruments: Instruments
+) -> Parts:
     """The engines of a plan with everything around them."""
     recipe, pace = plan.recipe, plan.recipe.pace
-    algorithm = recipe.algorithm.spanning(recipe.agent_steps)
+    algorithm = instruments.around(recipe.algorithm.spanning(recipe.agent_steps))
     learner = build_learner(plan, built[0].spaces, plan.run.seed)
     side_by_side = isinstance(pace, Concurrent)
     samplers = [
-        LockstepSampler(engine, plan.run.seed, unmarked if side_by_side else mark)
+        LockstepSampler(engine, plan.run.seed, instruments.mark_threads if side_by_side else mark)
         for engine in built
     ]
     loop = on_policy.Loop(
@@ -168,10 +191,6 @@ def wire(plan: Plan, built: Sequence[Engine], mark: Callable[[str], Any], say: S
         learning_rate=recipe.optimiser.schedule(recipe.agent_steps, recipe.sampling.num_envs),
     )
     return Parts(plan, loop, samplers, build_blocks(recipe, loop, samplers))
-
-
-def unmarked(part: str) -> None:
-    """For samplers in threads: a clock splits the time of one thread only."""
 
 
 def source_of(learner: parameters.LocalParameters, pace: Alternate | Concurrent) -> acting.Source:

@@ -6,6 +6,7 @@ Knows the order of a run's life; the loop and the parts are others'.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from ..runners.session import Session
 from ..runners.stopping import Limits, Stop
 from .assembly import Parts, Say, assemble, policy_of
 from .plan import Plan, make_plan
-from .scoring import score
+from .scoring import evaluations_of, score
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,8 @@ class Run:
     stop: Stop
     confirmation: Scores | None = None
     """Evaluation games that confirm a reached target score."""
+    best_evaluation: Mapping[str, Any] | None = None
+    """The pause with the highest mean score, where the recipe has pauses."""
 
 
 def train(
@@ -57,6 +60,9 @@ def carry_out(plan: Plan, *, out: str | Path | None, resume: bool, say: Say = pr
     parts = assemble(plan, spans.mark, say)
     try:
         session = open_session(parts, out, resume=resume, spans=spans)
+        session.evaluations = evaluations_of(
+            parts.plan, policy_of(parts.plan, parts.loop.parameters)
+        )
         with session.running(parts.saved(session), resume=resume, begin=parts.begin):
             while session.goes_on():
                 parts.turn(session)
@@ -107,4 +113,5 @@ def _finished(parts: Parts, session: Session) -> Run:
         score=progress.scores.mean,
         stop=session.stop,
         confirmation=confirmation,
+        best_evaluation=session.evaluations.best if session.evaluations else None,
     )
