@@ -27,7 +27,7 @@ def test_the_table_is_never_cut_at_80_columns(capsys: pytest.CaptureFixture[str]
     assert max(map(len, lines)) <= 80
     assert lines[2].split() == [
         *("accelerated-categorical-dqn", "sb3-vector", "128", "2048"),
-        *("12,346", "0.123", "1,234", "23,457", "12.3"),
+        *("12,346", "12%", "1,234", "23,457", "12.3"),
     ]
 
 
@@ -91,8 +91,9 @@ def test_sb3_is_given_the_recipes_work(recipe: str, kind: str, updates_per_count
             assert model.policy.optimizer.defaults["centered"]
         if kind == "PPO":
             assert (model.n_steps, model.batch_size, model.n_epochs) == (128, 256, 4)
-        own_size = sum(p.numel() for p in model.policy.features_extractor.parameters())
-        assert own_size > 1_600_000  # the layers of `nature`
+        extractor = model.q_net if kind == "DQN" else model.policy
+        size = sum(p.numel() for p in extractor.features_extractor.parameters())
+        assert size == 1_684_128  # the layers of `nature`, their 512 units included
     finally:
         envs.close()
 

@@ -25,11 +25,11 @@ COLUMNS = {
     "peer": "peer",
     "num_envs": "envs",
     "batch_size": "batch",
-    "agent_sps": "steps/s",
+    "agent_sps": "sps",
     "agent_sps_spread": "+-",
     "ups": "upd/s",
     "limit_sps": "limit",
-    "times_peer": "x peer",
+    "times_peer": "ratio",
 }
 """What a terminal of 80 columns has room for; the rows of the JSON file hold more."""
 
@@ -96,12 +96,13 @@ def contenders(bench: TrainingBench, engine: str) -> list[Work]:
 
 def settings_of(name: str, changes: Mapping[str, Any]) -> dict[str, Any]:
     """Settings that make a recipe measurable in seconds, for us and for the peers alike."""
-    recipe = recipes.find(name).replace(**changes)
+    recipe = recipes.find(name)
     if not isinstance(recipe.store, ReplaySettings):
         return {}
     if not isinstance(recipe.pace, Concurrent):
         return dict(REPLAY_SETTINGS)
-    per_round = recipe.sampling.num_envs * recipe.sampling.horizon_agent_steps
+    num_envs = changes.get("num_envs", recipe.sampling.num_envs)
+    per_round = num_envs * recipe.sampling.horizon_agent_steps
     block = per_round * max(1, BLOCK_AGENT_STEPS // per_round)
     return {**REPLAY_SETTINGS, "target_agent_steps": block}
 
@@ -153,5 +154,5 @@ def _times_peer(row: Row, rows: Sequence[Row]) -> float | None:
 
 
 def show(rows: Sequence[Row]) -> None:
-    title = "Training, agent steps/s (x peer: our rate over the peer's; limit: network alone)"
+    title = "Training, agent steps/s (ratio: ours over the peer's; limit: network alone)"
     print_table(rows, COLUMNS, title)
