@@ -1,7 +1,7 @@
 """The command line: arguments to calls, nothing else.
 
-Takes `scanline train|evaluate|play|bench|reproduce|list ...`; gives an exit code. Every setting of
-a recipe is an option, with the sentence that stands under its field.
+Takes `scanline train|evaluate|play|report|bench|reproduce|list ...`; gives an exit code. Every
+setting of a recipe is an option, with the sentence that stands under its field.
 Knows no part: each command is one call into the package, imported when it is needed.
 
 A wrong argument is one sentence and exit code 2; a run that failed is a traceback and exit code 1.
@@ -26,6 +26,7 @@ USAGE = """scanline: train Atari agents fast on the machine at hand
   scanline train RECIPE GAME [options]     train; add --help for all options
   scanline evaluate RUN [options]          play whole games with a run's weights
   scanline play RUN [options]              film a game as mp4 and gif
+  scanline report RUN...                   a page of curves, rates and settings
   scanline bench training|emulation        measure rates, beside the peers' in the same run
   scanline reproduce EXPERIMENT [options]  measure a paper's table or figure again
   scanline list WHAT                       recipes, games, experiments, protocols, ...
@@ -67,6 +68,7 @@ def _command(name: str) -> Callable[[list[str]], int]:
         "train": _train,
         "evaluate": _evaluate,
         "play": _play,
+        "report": _report,
         "bench": _bench,
         "reproduce": _reproduce,
         "list": _list,
@@ -191,6 +193,26 @@ def _play(words: list[str]) -> int:
     options = tyro.cli(PlayOptions, args=words, prog=f"{PROGRAM} play")
     film = training.film(**_shallow(options))
     print(f"Score {film.score:g} after {film.agent_steps:,} agent steps: {film.mp4} and {film.gif}")
+    return 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportOptions:
+    """Write one self-contained page about one run or several."""
+
+    runs: tyro.conf.Positional[tuple[Path, ...]]
+    """Folders of runs; several are laid over each other."""
+    out: Path | None = None
+    """File or folder of the page; report.html in the run's folder, or here for several runs."""
+
+
+def _report(words: list[str]) -> int:
+    from . import reports
+
+    if not words:
+        raise UserError("report needs the folder of a run, e.g. `scanline report runs/x`.")
+    options = tyro.cli(ReportOptions, args=words, prog=f"{PROGRAM} report")
+    print(f"The report is {reports.write(options.runs, options.out)}")
     return 0
 
 

@@ -6,12 +6,13 @@ Knows the order of a run's life; the loop and the parts are others'.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .. import settings
+from .. import reports, settings
 from ..evaluation import Scores
 from ..recipes import Recipe
 from ..runners import folder
@@ -66,7 +67,9 @@ def carry_out(plan: Plan, *, out: str | Path | None, resume: bool, say: Say = pr
         with session.running(parts.saved(session), resume=resume, begin=parts.begin):
             while session.goes_on():
                 parts.turn(session)
-        return _finished(parts, session)
+        run = _finished(parts, session)
+        _report(run.folder)
+        return run
     finally:
         parts.close()
 
@@ -96,6 +99,17 @@ def _folder(parts: Parts, out: str | Path | None, resume: bool) -> folder.RunFol
     record = settings.to_dict(plan) | {"protocol": parts.engine.settings.protocol.to_dict()}
     begin = folder.RunFolder.resume if resume else folder.RunFolder.create
     return begin(path, record, folder.versions(plan.engine, ""))
+
+
+def _report(path: Path) -> None:
+    """The page of the run; a full disk costs the page, not the run."""
+    try:
+        reports.write([path])
+    except OSError as error:
+        warnings.warn(
+            f"No report was written ({error}); `scanline report {path}` makes it later.",
+            stacklevel=2,
+        )
 
 
 def _finished(parts: Parts, session: Session) -> Run:
