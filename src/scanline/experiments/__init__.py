@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from . import fast_dqn, fast_dqn_timeline
+from . import accelerated, accelerated_secondary, cule, fast_dqn, fast_dqn_timeline, paac
 from .experiment import SCALES, Cell, Experiment, Result, Results, Scale
 from .frame import CellError, Outcome, reproduce
 
@@ -24,6 +24,13 @@ __all__ = [
     "reproduce",
 ]
 
-_PAPERS = (fast_dqn.EXPERIMENTS, fast_dqn_timeline.EXPERIMENTS)
+_PAPERS = (
+    cule.EXPERIMENTS,
+    accelerated.EXPERIMENTS,
+    accelerated_secondary.EXPERIMENTS,
+    fast_dqn.EXPERIMENTS,
+    fast_dqn_timeline.EXPERIMENTS,
+    paac.EXPERIMENTS,
+)
 
 EXPERIMENTS: Mapping[str, Experiment] = {each.name: each for paper in _PAPERS for each in paper}

@@ -12,13 +12,14 @@ interpreter, as one that waits for a real device does not.
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ParamSpec, TypeVar
 
-from torch import Tensor
+from torch import Tensor, nn
 
 from ..records import (
     ActContext,
@@ -29,6 +30,8 @@ from ..records import (
     Experience,
     LossResult,
     Outputs,
+    PolicyValue,
+    QValues,
     Slot,
     Spaces,
     Views,
@@ -93,14 +96,10 @@ class SimulatedCoprocessor:
 
 
 @dataclass(frozen=True)
-class OnCoprocessor:
-    """An algorithm whose acting and learning wait for a simulated device.
-
-    Give it a network that costs next to nothing: the waiting stands for the real one.
-    """
+class Around:
+    """An algorithm that does what another one does; what stands around it changes some of it."""
 
     inner: Algorithm
-    device: SimulatedCoprocessor
 
     @property
     def head(self) -> str:
@@ -113,20 +112,71 @@ class OnCoprocessor:
         return self.inner.init(spaces)
 
     def spanning(self, agent_steps: int) -> Algorithm:
-        return OnCoprocessor(self.inner.spanning(agent_steps), self.device)
+        return replace(self, inner=self.inner.spanning(agent_steps))
 
     def inputs(self, views: Views, observations: Tensor) -> Tensor:
         return self.inner.inputs(views, observations)
+
+    def act(self, outputs: Outputs, context: ActContext) -> Acted:
+        return self.inner.act(outputs, context)
+
+    def prepare(self, views: Views, slot: Slot) -> Experience:
+        return self.inner.prepare(views, slot)
+
+    def loss(self, views: Views, batch: Batch) -> LossResult:
+        return self.inner.loss(views, batch)
+
+
+@dataclass(frozen=True)
+class OnCoprocessor(Around):
+    """An algorithm whose acting and learning wait for a simulated device.
+
+    Give it a network that costs next to nothing: the waiting stands for the real one.
+    """
+
+    device: SimulatedCoprocessor
 
     def act(self, outputs: Outputs, context: ActContext) -> Acted:
         acted = self.inner.act(outputs, context)
         self.device.compute(len(acted.actions))
         return acted
 
-    def prepare(self, views: Views, slot: Slot) -> Experience:
-        return self.inner.prepare(views, slot)
-
     def loss(self, views: Views, batch: Batch) -> LossResult:
         result = self.inner.loss(views, batch)
         self.device.compute(LEARNING_ITEMS * len(batch.actions))
         return result
+
+
+class NextToNothing(nn.Module):
+    """Sixteen pixels and one small layer: stands where a simulated device computes."""
+
+    def __init__(self, spaces: Spaces, num_outputs: int) -> None:
+        super().__init__()
+        self._step = max(1, math.prod(spaces.frame_shape) // 16)
+        self.layer = nn.Linear(16, num_outputs)
+
+    def forward(self, observations: Tensor) -> Tensor:
+        pixels = observations[:, -1].flatten(1)[:, :: self._step][:, :16]
+        outputs: Tensor = self.layer(pixels / 255.0)
+        return outputs
+
+
+class TinyQ(NextToNothing):
+    """Values of all actions."""
+
+    def __init__(self, spaces: Spaces) -> None:
+        super().__init__(spaces, spaces.num_actions)
+
+    def forward(self, observations: Tensor) -> QValues:  # type: ignore[override]
+        return QValues(super().forward(observations))
+
+
+class TinyPolicy(NextToNothing):
+    """A policy and a value."""
+
+    def __init__(self, spaces: Spaces) -> None:
+        super().__init__(spaces, spaces.num_actions + 1)
+
+    def forward(self, observations: Tensor) -> PolicyValue:  # type: ignore[override]
+        outputs = super().forward(observations)
+        return PolicyValue(outputs[:, 1:], outputs[:, 0])

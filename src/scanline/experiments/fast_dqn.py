@@ -17,12 +17,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from torch import Tensor, nn
-
 from .. import training
-from ..records import QValues, Spaces
 from .claims import Claim, Finding
-from .coprocessor import OnCoprocessor, SimulatedCoprocessor
+from .coprocessor import OnCoprocessor, SimulatedCoprocessor, TinyQ
 from .experiment import Cell, Experiment, Result, Results, Scale
 from .figures import deviation, figure, rank_correlation
 from .tables import Table
@@ -138,17 +135,6 @@ def figures_of(timing: training.Timing) -> dict[str, Any]:
     }
 
 
-class NextToNothing(nn.Module):
-    """Values from sixteen pixels: stands where a simulated device computes."""
-
-    def __init__(self, spaces: Spaces) -> None:
-        super().__init__()
-        self.layer = nn.Linear(16, spaces.num_actions)
-
-    def forward(self, observations: Tensor) -> QValues:
-        return QValues(self.layer(observations[:, -1, 10::21, 10::21].flatten(1) / 255.0))
-
-
 def device_of(seconds_per_item: float) -> SimulatedCoprocessor:
     return SimulatedCoprocessor(CALL_ITEMS * seconds_per_item, seconds_per_item)
 
@@ -156,7 +142,7 @@ def device_of(seconds_per_item: float) -> SimulatedCoprocessor:
 def _hours_on_device(cell: Cell, seconds_per_item: float) -> tuple[float, dict[str, Any]]:
     device = device_of(seconds_per_item)
     instruments = training.Instruments(around=lambda inner: OnCoprocessor(inner, device))
-    timing = timed(cell, plan_of(cell, network=NextToNothing), instruments=instruments)
+    timing = timed(cell, plan_of(cell, network=TinyQ), instruments=instruments)
     return hours(timing), {
         **figures_of(timing),
         "device_calls": device.num_calls,

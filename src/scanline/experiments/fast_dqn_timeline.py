@@ -14,12 +14,11 @@ from typing import Any
 from .. import training
 from ..runners.clock import ACTING, ENVIRONMENT, LEARNING
 from .claims import Claim, Finding
-from .coprocessor import OnCoprocessor
+from .coprocessor import OnCoprocessor, TinyQ
 from .experiment import Cell, Experiment, Result, Results, Scale
 from .fast_dqn import (
     KINDS,
     PAPER,
-    NextToNothing,
     device_of,
     figures_of,
     plan_of,
@@ -53,7 +52,7 @@ def measure(cell: Cell, before: Results) -> Result:
     """Spans of the last blocks, and how much happened at once in all of them."""
     trace, changes, around = Trace(), dict[str, Any](), {}
     if cell.name.startswith(SIMULATED):
-        device, changes = device_of(SECONDS_PER_ITEM), {"network": NextToNothing}
+        device, changes = device_of(SECONDS_PER_ITEM), {"network": TinyQ}
         around = {"around": lambda inner: OnCoprocessor(inner, device)}
     instruments = training.Instruments(mark_threads=trace.mark, **around)
     plan, clock = plan_of(cell, **changes), TracedClock(trace)
