@@ -18,12 +18,14 @@ COLOURS = ("#1f77b4", "#d95f02", "#2ca02c", "#9467bd", "#c51b7d", "#8c6d31", "#1
 _WIDTH, _HEIGHT = 460, 250
 _LEFT, _RIGHT, _TOP, _BOTTOM = 62, 12, 26, 36
 _MOST_POINTS = 400
+_GRID = 'stroke="#e6eaee"'
+_TEXT = 'font-family="system-ui, sans-serif" font-size="11" fill="#5b6875"'
 
 
 def line_chart(title: str, curves: Mapping[str, Sequence[Point]], x_label: str) -> str:
-    """Curves over one axis; those without a point are left out, and '' if none has one."""
-    drawn = {name: thinned(points) for name, points in curves.items() if points}
-    if not drawn:
+    """Curves over one axis, coloured in their order as `legend` has it; '' if none has a point."""
+    drawn = {name: thinned(points) for name, points in curves.items()}
+    if not any(drawn.values()):
         return ""
     xs = _Axis.around([x for points in drawn.values() for x, _ in points], _LEFT, _WIDTH - _RIGHT)
     ys = _Axis.around([y for points in drawn.values() for _, y in points], _HEIGHT - _BOTTOM, _TOP)
@@ -38,10 +40,19 @@ def line_chart(title: str, curves: Mapping[str, Sequence[Point]], x_label: str) 
         parts.append(
             f'<circle cx="{xs.place(x):.1f}" cy="{ys.place(y):.1f}" r="2.5" fill="{colour}"/>'
         )
-    if len(drawn) > 1:
-        parts += _legend(list(drawn))
     size = f'viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}" height="{_HEIGHT}"'
-    return f'<svg {size} role="img" aria-label="{escape(title)}">{"".join(parts)}</svg>'
+    return f'<svg {size} {_TEXT} role="img" aria-label="{escape(title)}">{"".join(parts)}</svg>'
+
+
+def legend(names: Sequence[str]) -> str:
+    """Which colour is whose, for all charts that draw the same curves."""
+    colours = (COLOURS[number % len(COLOURS)] for number in range(len(names)))
+    words = (_key(name, colour) for name, colour in zip(names, colours, strict=True))
+    return f'<p class="legend">{"".join(words)}</p>'
+
+
+def _key(words: str, colour: str) -> str:
+    return f'<span><i style="background:{colour}"></i>{escape(words)}</span>'
 
 
 def share_bar(shares: Mapping[str, float]) -> str:
@@ -109,7 +120,7 @@ class _Axis:
 def _frame(title: str, x_label: str) -> str:
     middle = (_LEFT + _WIDTH - _RIGHT) / 2
     return (
-        f'<text x="{_LEFT}" y="15" class="title">{escape(title)}</text>'
+        f'<text x="{_LEFT}" y="15" font-weight="600" fill="#1c2733">{escape(title)}</text>'
         f'<text x="{middle}" y="{_HEIGHT - 4}" text-anchor="middle">{escape(x_label)}</text>'
     )
 
@@ -119,12 +130,12 @@ def _grid(xs: _Axis, ys: _Axis) -> list[str]:
     parts = []
     for value in ticks(ys.low, ys.high):
         y = ys.place(value)
-        parts.append(f'<line x1="{left}" x2="{right}" y1="{y:.1f}" y2="{y:.1f}" class="grid"/>')
+        parts.append(f'<line x1="{left}" x2="{right}" y1="{y:.1f}" y2="{y:.1f}" {_GRID}/>')
         text = escape(number_words(value))
         parts.append(f'<text x="{left - 6}" y="{y + 4:.1f}" text-anchor="end">{text}</text>')
     for value in ticks(xs.low, xs.high):
         x = xs.place(value)
-        parts.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{top}" y2="{bottom}" class="grid"/>')
+        parts.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{top}" y2="{bottom}" {_GRID}/>')
         text = escape(number_words(value))
         parts.append(f'<text x="{x:.1f}" y="{bottom + 15}" text-anchor="middle">{text}</text>')
     return parts
@@ -138,12 +149,3 @@ def _curve(places: Sequence[tuple[str, str]], colour: str) -> list[str]:
         f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="1.6"/>',
         f'<circle cx="{x}" cy="{y}" r="2.5" fill="{colour}"/>',
     ]
-
-
-def _legend(names: Sequence[str]) -> list[str]:
-    parts = []
-    for number, name in enumerate(names):
-        y, colour = _TOP + 14 + 15 * number, COLOURS[number % len(COLOURS)]
-        parts.append(f'<rect x="{_LEFT + 8}" y="{y - 8}" width="10" height="3" fill="{colour}"/>')
-        parts.append(f'<text x="{_LEFT + 23}" y="{y - 3}">{escape(name)}</text>')
-    return parts

@@ -23,12 +23,11 @@ body { font: 15px/1.5 system-ui, sans-serif; color: #1c2733; background: #fff;
 h1 { font-size: 1.5rem; margin: 0 0 .2rem; } h2 { font-size: 1.1rem; margin: 1.8rem 0 .5rem; }
 .sub, .legend, footer { color: #5b6875; font-size: .88rem; }
 .charts { display: flex; flex-wrap: wrap; gap: 1rem; }
-svg { max-width: 100%; } svg text { font: 11px system-ui, sans-serif; fill: #5b6875; }
-svg text.title { font-size: 12.5px; fill: #1c2733; font-weight: 600; }
-svg .grid { stroke: #e6eaee; stroke-width: 1; }
+svg { max-width: 100%; }
 table { border-collapse: collapse; font-size: .88rem; font-variant-numeric: tabular-nums; }
 th, td { padding: .25rem .9rem .25rem 0; text-align: left; border-bottom: 1px solid #eceff2;
-         vertical-align: top; overflow-wrap: anywhere; }
+         vertical-align: top; }
+details td { overflow-wrap: anywhere; }
 td.number, th.number { text-align: right; }
 .legend span { margin-right: 1.1rem; white-space: nowrap; }
 .legend i { display: inline-block; width: .7rem; height: .7rem; margin-right: .35rem; }
@@ -58,6 +57,7 @@ def html(runs: Sequence[RunFiles]) -> str:
         f"<h1>{escape(title)}</h1>",
         *(f'<p class="sub">{escape(_about(run))}</p>' for run in runs[:1] if len(runs) == 1),
         "<h2>Results</h2>" + _headlines(runs),
+        charts.legend(list(_named(runs))) if len(runs) > 1 else "",
         _section("Score", _score_charts(runs)),
         _section("Speed", _speed_charts(runs)),
         "<h2>Where the time went</h2>" + "".join(map(_split, _named(runs).items())),
