@@ -78,6 +78,7 @@ ROWS = (
             double=True,
             dueling=True,
         ),
+        conv_gradient_scale=0.5**0.5,
         optimiser=OptimiserSettings(
             kind="adam", learning_rate=6.25e-5, epsilon=0.005 / 512, max_grad_norm=10.0
         ),

@@ -37,6 +37,8 @@ class Recipe:
     algorithm: Algorithm
     network: Network = "nature"
     """Name of a network (`scanline list networks`), or a function from spaces to a module."""
+    conv_gradient_scale: float = 1.0
+    """Factor on the gradient that a dueling head sends into the convolutions."""
     protocol: str = "baselines"
     """What one agent step means (`scanline list protocols`)."""
     optimiser: OptimiserSettings

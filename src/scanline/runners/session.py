@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
 
 from ..records import EpisodeEnd, Saved, Slot
 from .checkpoint import Checkpoints, CheckpointSettings
@@ -26,6 +27,13 @@ from .progress import Metric, Progress, ProgressSettings
 from .segments import Segments
 from .stopping import Limits, SaveSchedule, SaveSettings, Signals, Stop
 from .watchdog import Watchdog, WatchdogSettings
+
+
+@runtime_checkable
+class Growing(Protocol):
+    """A part that may write some of its state before the next checkpoint needs it."""
+
+    def grow(self) -> None: ...
 
 
 class NotFiniteError(RuntimeError):
@@ -63,6 +71,7 @@ class Session:
         self._title = title
         self._live: LiveView | None = None
         self._saved: Mapping[str, Saved] = {}
+        self._growing: list[Growing] = []
         self.evaluations: Evaluations | None = None
         """Where pauses for evaluation are wanted; set before `running`."""
 
@@ -80,6 +89,7 @@ class Session:
         self._saved = {**saved, "progress": self.progress, "spans": self.spans}
         if self.evaluations is not None:
             self._saved = {**self._saved, "evaluations": self.evaluations}
+        self._growing = [part for part in saved.values() if isinstance(part, Growing)]
         with ExitStack() as stack:
             stack.callback(self.folder.close)
             self.spans.restart()
@@ -107,6 +117,12 @@ class Session:
             if self.stop is not None:
                 live.finish(self.stop, self.folder.path)
 
+    @property
+    def replay_segment_agent_steps(self) -> int:
+        """Agent steps of a replay per segment; 0 where nothing is kept between checkpoints."""
+        saving = self._settings.saving
+        return saving.replay_segment_agent_steps if saving.save_at_end else 0
+
     def segments(self, name: str) -> Segments:
         """Rows beside the checkpoints, for a part that grows at one end; ask before `running`."""
         return self._checkpoints.segments(name)
@@ -124,6 +140,8 @@ class Session:
             seconds=self.spans.training_seconds(),
             score=self.progress.scores.full_mean,
         )
+        for part in self._growing:
+            part.grow()
         if self.stop is None and self._saves.due(self.progress.agent_steps):
             self.save()
         if self._live is not None:

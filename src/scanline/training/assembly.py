@@ -217,7 +217,10 @@ def build_blocks(
 def build_learner(plan: Plan, spaces: Spaces, seed: int) -> parameters.LocalParameters:
     """Network, optimiser and, where the recipe has one, target."""
     recipe, algorithm = plan.recipe, plan.recipe.algorithm
-    network = networks.build(recipe.network, spaces, algorithm.head, seed=seed)
+    head = networks.HeadSettings(
+        kind=algorithm.head, conv_gradient_scale=recipe.conv_gradient_scale
+    )
+    network = networks.build(recipe.network, spaces, head, seed=seed)
     return parameters.LocalParameters(
         network.to(plan.run.device),
         recipe.optimiser,
@@ -260,7 +263,9 @@ def saved_store(store: Store, session: Session, samplers: Sequence[LockstepSampl
     if not isinstance(store, Replay):
         return store
     streams = [session.segments(f"replay-{writer}") for writer in range(len(samplers))]
-    return ReplayRows(store, streams, games_go_on=samplers[0].engine.can_snapshot)
+    rows = session.replay_segment_agent_steps // sum(s.engine.settings.num_envs for s in samplers)
+    can_snapshot = samplers[0].engine.can_snapshot
+    return ReplayRows(store, streams, games_go_on=can_snapshot, segment_rows=rows)
 
 
 def policy_of(
