@@ -122,7 +122,9 @@ def test_cule_s_claims_and_tables(tmp_path: Path) -> None:
     plain, batched = "pong-120-1-5-5", "pong-120-20-20-1"
     fast = {plain: curve(1.0), batched: curve(18.0, reached=True)}
     slow = {plain: curve(18.0, reached=True), batched: curve(18.0, reached=True, seconds=90.0)}
-    verdicts = [sooner.find(r).holds for r in (fast, slow, {plain: curve(), batched: curve(None)})]
+    verdicts = [
+        sooner.find(r).holds for r in (fast, slow, {plain: curve(None), batched: curve(None)})
+    ]
     assert verdicts[:2] == [True, False] and verdicts[2] is None
     rows = cule.training_tables("smoke", fast)[0].rows
     assert rows[0][3:5] == [None, None] and rows[1][3] == pytest.approx(1.0)

@@ -141,8 +141,8 @@ def device_of(seconds_per_item: float) -> SimulatedCoprocessor:
 
 def _hours_on_device(cell: Cell, seconds_per_item: float) -> tuple[float, dict[str, Any]]:
     device = device_of(seconds_per_item)
-    instruments = training.Instruments(around=lambda inner: OnCoprocessor(inner, device))
-    timing = timed(cell, plan_of(cell, network=TinyQ), instruments=instruments)
+    attachments = training.Attachments(around=lambda inner: OnCoprocessor(inner, device))
+    timing = timed(cell, plan_of(cell, network=TinyQ), attachments=attachments)
     return hours(timing), {
         **figures_of(timing),
         "device_calls": device.num_calls,

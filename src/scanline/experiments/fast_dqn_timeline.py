@@ -54,9 +54,9 @@ def measure(cell: Cell, before: Results) -> Result:
     if cell.name.startswith(SIMULATED):
         device, changes = device_of(SECONDS_PER_ITEM), {"network": TinyQ}
         around = {"around": lambda inner: OnCoprocessor(inner, device)}
-    instruments = training.Instruments(mark_threads=trace.mark, **around)
+    attachments = training.Attachments(mark_threads=trace.mark, **around)
     plan, clock = plan_of(cell, **changes), TracedClock(trace)
-    timing = timed(cell, plan, instruments=instruments, spans=clock)
+    timing = timed(cell, plan, attachments=attachments, spans=clock)
     spans = [span for span in map(_named, trace.spans()) if span is not None]
     begins = [s.begin_seconds for s in trace.spans() if _is_main(s) and s.part == ENVIRONMENT]
     shares, shown = _shares(since(begins[-BLOCKS], spans)), since(begins[-SHOWN_BLOCKS], spans)

@@ -24,11 +24,11 @@ def sampling_rate(
     device: SimulatedCoprocessor | None = None,
 ) -> float:
     """Agent steps per second of a sampler alone, after a tenth of the time for warming up."""
-    instruments = training.Instruments()
+    attachments = training.Attachments()
     if decider == "simulated":
         assert device is not None
-        instruments = training.Instruments(around=lambda inner: OnCoprocessor(inner, device))
-    parts = training.assemble(plan, lambda part: None, lambda text: None, instruments)
+        attachments = training.Attachments(around=lambda inner: OnCoprocessor(inner, device))
+    parts = training.assemble(plan, lambda part: None, lambda text: None, attachments)
     try:
         loop, spaces = parts.loop, parts.engine.spaces
         policy: Policy = RandomPolicy(spaces.num_actions) if decider == "random" else loop.policy

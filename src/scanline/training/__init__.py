@@ -1,6 +1,6 @@
 """Training: settings to parts to runner; train, evaluate, load_policy."""
 
-from .assembly import Instruments, Parts, assemble, build_learner, policy_of
+from .assembly import Attachments, Parts, assemble, build_learner, policy_of
 from .plan import Plan, RunSettings, make_plan, read_plan
 from .scoring import EVALUATION_SEED, LoadedPolicy, evaluate, film, load_policy, score
 from .timing import Stretch, Timing, timed
@@ -8,7 +8,7 @@ from .train import Run, carry_out, open_session, train
 
 __all__ = [
     "EVALUATION_SEED",
-    "Instruments",
+    "Attachments",
     "LoadedPolicy",
     "Parts",
     "Plan",

@@ -46,7 +46,7 @@ def unchanged(algorithm: Algorithm) -> Algorithm:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Instruments:
+class Attachments:
     """What watches or stands around the parts of a run, for measurements; nothing by default."""
 
     mark_threads: Mark = unmarked
@@ -156,14 +156,14 @@ class Parts:
 
 
 def assemble(
-    plan: Plan, mark: Mark, say: Say = print, instruments: Instruments | None = None
+    plan: Plan, mark: Mark, say: Say = print, attachments: Attachments | None = None
 ) -> Parts:
     """Settings to parts."""
     if plan.run.torch_threads:
         torch.set_num_threads(plan.run.torch_threads)
     built, plan = fitting_engines(plan, say)
     try:
-        return wire(plan, built, mark, say, instruments or Instruments())
+        return wire(plan, built, mark, say, attachments or Attachments())
     except BaseException:
         for engine in built:
             engine.close()
@@ -171,15 +171,15 @@ def assemble(
 
 
 def wire(
-    plan: Plan, built: Sequence[Engine], mark: Mark, say: Say, instruments: Instruments
+    plan: Plan, built: Sequence[Engine], mark: Mark, say: Say, attachments: Attachments
 ) -> Parts:
     """The engines of a plan with everything around them."""
     recipe, pace = plan.recipe, plan.recipe.pace
-    algorithm = instruments.around(recipe.algorithm.spanning(recipe.agent_steps))
+    algorithm = attachments.around(recipe.algorithm.spanning(recipe.agent_steps))
     learner = build_learner(plan, built[0].spaces, plan.run.seed)
     side_by_side = isinstance(pace, Concurrent)
     samplers = [
-        LockstepSampler(engine, plan.run.seed, instruments.mark_threads if side_by_side else mark)
+        LockstepSampler(engine, plan.run.seed, attachments.mark_threads if side_by_side else mark)
         for engine in built
     ]
     loop = on_policy.Loop(

@@ -18,7 +18,7 @@ from pathlib import Path
 from .. import settings
 from ..runners.clock import EVALUATION, Spans
 from ..runners.session import Session
-from .assembly import Instruments, Parts, assemble
+from .assembly import Attachments, Parts, assemble
 from .plan import Plan
 from .train import open_session
 
@@ -66,13 +66,13 @@ def timed(
     *,
     warm_up: Stretch,
     measured: Stretch,
-    instruments: Instruments | None = None,
+    attachments: Attachments | None = None,
     spans: Spans | None = None,
 ) -> Timing:
     """Runs a plan for a while and counts."""
     plan, spans = settings.override(plan, _QUIET), spans or Spans()
     with tempfile.TemporaryDirectory() as folder:
-        parts = assemble(plan, spans.mark, say=lambda sentence: None, instruments=instruments)
+        parts = assemble(plan, spans.mark, say=lambda sentence: None, attachments=attachments)
         try:
             session = open_session(parts, Path(folder) / "run", spans=spans)
             with session.running(parts.saved(session), resume=False, begin=parts.begin):
