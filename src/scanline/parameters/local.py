@@ -29,7 +29,7 @@ from .optimisers import (
 
 Value = TypeVar("Value")
 AllReduce = Callable[[Sequence[Tensor]], None]
-"""Replaces gradients in place by what all learners agree on."""
+"""Replaces gradients, or an algorithm's state, in place by what all learners agree on."""
 
 
 @runtime_checkable
@@ -123,10 +123,15 @@ class LocalParameters:
         self.target_version = self.version
 
     def keep(self, state: Mapping[str, Tensor] | None) -> None:
-        """Replaces the algorithm's state; None keeps the old one."""
+        """Replaces the algorithm's state by the mean over all learners; None keeps the old one."""
         if state is not None:
-            views = self._views
-            self._views = Views(live=views.live, target=views.target, state=dict(state))
+            if self._all_reduce is not None and state:
+                self._all_reduce(list(state.values()))
+            self._replace_state(state)
+
+    def _replace_state(self, state: Mapping[str, Tensor]) -> None:
+        views = self._views
+        self._views = Views(live=views.live, target=views.target, state=dict(state))
 
     def state(self) -> State:
         target = self._views.target
@@ -153,7 +158,8 @@ class LocalParameters:
         self.version = state["version"]
         self.target_version = state["target_version"]
         device = next(self.network.parameters()).device
-        self.keep({name: value.to(device, copy=True) for name, value in state["algorithm"].items()})
+        kept = {name: value.to(device, copy=True) for name, value in state["algorithm"].items()}
+        self._replace_state(kept)
 
 
 def build_group(

@@ -107,6 +107,11 @@ class LockstepSampler:
         self._decorrelate(scratch, arrays, decorrelation_agent_steps)
         self._keep(scratch, 1)
 
+    def abandon(self) -> None:
+        """Starts new games in place of those in play, which will never end."""
+        self.reset()
+        self._episodes.abandon()
+
     def _decorrelate(self, slot: Slot, arrays: list[StepArrays], most_steps: int) -> None:
         """Every game begins at a step of its own and then plays random actions until the last."""
         ids = np.arange(self._num_envs) + self._engine.settings.first_env_id
@@ -126,7 +131,8 @@ class LockstepSampler:
                 self._engine.recv(group, arrays[group])
                 ended = arrays[group].terminated | arrays[group].truncated
                 self._episodes.note(envs, arrays[group].raw_reward, ended)
-        self._episodes.number_anew()
+        if most_steps:
+            self._episodes.number_anew()
 
     def collect(self, policy: Policy, into: Slot) -> Slot:
         """Fills the slot: T steps of every environment, and the observation after the last."""
@@ -236,8 +242,7 @@ class LockstepSampler:
         self._env_steps = state["env_steps"]
         self._episodes.load(state["episodes"])
         if state["environments"] is None:
-            self.reset()
-            self._episodes.abandon()
+            self.abandon()
             return
         self._window.copy_(state["window"])
         self._depth.copy_(state["depth"])

@@ -6,6 +6,7 @@ and read back when the run is resumed, evaluated or loaded. Knows no part, only 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,8 @@ class RunSettings:
     """Training time in seconds after which the run ends, evaluation not counted."""
     target_score: float | None = None
     """Mean score of the last 100 games that ends the run; evaluation games then confirm it."""
+    learners: int = 1
+    """Processes that learn together: environments and batches are divided among them."""
     engine: str | None = None
     """What steps the environments (`scanline list engines`); chosen by the game when not given."""
     num_threads: int | None = None
@@ -47,6 +50,10 @@ class RunSettings:
     evaluation_games: int = 30
     """Games of the evaluation that confirms a target score."""
     session: SessionSettings = field(default_factory=SessionSettings)
+
+    def __post_init__(self) -> None:
+        if self.learners < 1:
+            raise ValueError(f"learners={self.learners} must be at least 1.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,10 +85,14 @@ def make_plan(recipe: str | Recipe, game: str, **changes: Any) -> Plan:
 def read_plan(run: Path, recipe: Recipe | None = None) -> Plan:
     """The plan of a run, from its folder; a recipe made in Python must be handed in again."""
     record = folder.read_record(run)["settings"]
-    source = record["recipe"]["source"]
-    if recipe is None and not source:
+    if recipe is None and not record["recipe"]["source"]:
         raise ValueError(
             f"{run} was trained with a recipe made in Python; hand it in: recipe=Recipe(...)."
         )
-    plan = Plan(game=record["game"], recipe=recipe or recipes.find(source))
-    return settings.restore(plan, record)
+    return plan_from(record, recipe)
+
+
+def plan_from(record: Mapping[str, Any], recipe: Recipe | None = None) -> Plan:
+    """The plan that `settings.to_dict` wrote."""
+    chosen = recipe or recipes.find(record["recipe"]["source"])
+    return settings.restore(Plan(game=record["game"], recipe=chosen), record)
