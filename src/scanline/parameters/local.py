@@ -39,6 +39,15 @@ class Grouped(Protocol):
     def parameter_groups(self) -> Mapping[str, list[nn.Parameter]]: ...
 
 
+class Watch(Protocol):
+    """Who looks at an update: called right before and right after the parameters move."""
+
+    def before(self, network: nn.Module) -> None:
+        """Gradients are those of all learners, and not clipped yet."""
+
+    def after(self, network: nn.Module) -> None: ...
+
+
 @dataclass(frozen=True)
 class Group:
     """Parameters that share a loss, an optimiser and a clip."""
@@ -91,14 +100,21 @@ class LocalParameters:
         return self._views
 
     def apply(
-        self, losses: Mapping[str, Tensor], learning_rate: float | Mapping[str, float]
+        self,
+        losses: Mapping[str, Tensor],
+        learning_rate: float | Mapping[str, float],
+        watch: Watch | None = None,
     ) -> dict[str, Tensor]:
         """One update; gives the norm of every group's gradient before clipping, detached."""
         groups = self._groups_with(losses)
         backward(groups, losses)
         if self._all_reduce is not None:
             self._all_reduce([grad for group in groups.values() for grad in group.gradients()])
+        if watch is not None:
+            watch.before(self.network)
         norms = {name: group.step(of_group(learning_rate, name)) for name, group in groups.items()}
+        if watch is not None:
+            watch.after(self.network)
         self.version += 1
         return norms
 

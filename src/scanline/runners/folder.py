@@ -32,6 +32,7 @@ MAY_DIFFER = frozenset(
         *("save_every_agent_steps", "save_every_minutes"),
         *("keep_checkpoints", "milestone_every_agent_steps"),
         *("tensorboard", "stuck_seconds", "live", "refresh_seconds", "plain_seconds"),
+        *("norms_every_updates", "cosine_every_updates", "log_intensity"),
         *("out", "resume", "wait_seconds", "num_threads", "num_workers"),
     }
 )

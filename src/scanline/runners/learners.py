@@ -149,6 +149,8 @@ class Following:
     def updated(self, metrics: Mapping[str, Metric]) -> None:
         """The leading learner logs its own."""
 
+    noted = updated
+
     def _save(self) -> None:
         for part in self._saved.values():
             part.state()

@@ -44,6 +44,9 @@ class Listener(Protocol):
     def updated(self, metrics: Mapping[str, Metric]) -> None:
         """Told after every update."""
 
+    def noted(self, metrics: Mapping[str, Metric]) -> None:
+        """Told what belongs to no update."""
+
 
 class Peers(Protocol):
     """Other learners of the same run."""
@@ -186,6 +189,10 @@ class Session:
     def updated(self, metrics: Mapping[str, Metric]) -> None:
         """Told after every update."""
         self.progress.note(metrics)
+
+    def noted(self, metrics: Mapping[str, Metric]) -> None:
+        """Told what belongs to no update."""
+        self.progress.note_values(metrics)
 
     def save(self, exact: bool = True) -> None:
         """Writes a checkpoint of all parts."""

@@ -22,11 +22,12 @@ from ..records import Saved, Slot, Spaces, Store
 from ..runners import concurrent, off_policy, on_policy
 from ..runners.concurrent import Concurrent
 from ..runners.game_numbers import GameNumbers
+from ..runners.instruments import Instruments
 from ..runners.learners import Exchange, Following, Leading, PerLearner, Shared
 from ..runners.off_policy import Alternate
 from ..runners.replay_rows import ReplayRows
 from ..runners.session import Session
-from ..samplers import LockstepSampler
+from ..samplers import LockstepSampler, RestingEngine, inner_settings
 from ..stores import (
     Replay,
     ReplaySettings,
@@ -77,12 +78,21 @@ def build_engines(plan: Plan, learners: Learners) -> list[Engine]:
     """One engine, or one per environment where each has a thread of its own."""
     num_envs, num = plan.recipe.sampling.num_envs, num_samplers(plan.recipe)
     if num == 1:
-        return [engines.build(plan.engine, engine_settings(plan, **share(plan, learners)))]
+        return [build_engine(plan, learners)]
     alone = {"num_envs": num_envs // num, "num_threads": 1}
     return [
         engines.build(plan.engine, engine_settings(plan, first_env_id=env, **alone))
         for env in range(0, num_envs, num_envs // num)
     ]
+
+
+def build_engine(plan: Plan, learners: Learners) -> Engine:
+    """The engine of one learner, with what its resets need around it."""
+    wanted, sampling = engine_settings(plan, **share(plan, learners)), plan.recipe.sampling
+    if sampling.reset_mode == "inline":
+        return engines.build(plan.engine, wanted)
+    inner = inner_settings(wanted, sampling.reserves, learners.rank)
+    return RestingEngine(engines.build(plan.engine, inner), wanted)
 
 
 def share(plan: Plan, learners: Learners) -> dict[str, Any]:
@@ -226,6 +236,7 @@ def wire(
         algorithm=algorithm,
         parameters=learner,
         learning_rate=recipe.optimiser.schedule(recipe.agent_steps, recipe.sampling.num_envs),
+        instruments=Instruments(plan.run.instruments, learner.network),
     )
     return Parts(plan, loop, samplers, build_blocks(recipe, loop, samplers), learners)
 

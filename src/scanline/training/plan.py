@@ -14,6 +14,7 @@ from typing import Any
 from .. import engines, recipes, settings
 from ..recipes import Recipe
 from ..runners import folder
+from ..runners.instruments import InstrumentSettings
 from ..runners.session import SessionSettings
 
 
@@ -49,6 +50,7 @@ class RunSettings:
     """Refuse an engine that cannot honour the protocol, instead of taking its nearest one."""
     evaluation_games: int = 30
     """Games of the evaluation that confirms a target score."""
+    instruments: InstrumentSettings = field(default_factory=InstrumentSettings)
     session: SessionSettings = field(default_factory=SessionSettings)
 
     def __post_init__(self) -> None:
