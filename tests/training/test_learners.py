@@ -82,6 +82,16 @@ def test_a_run_stopped_and_resumed_equals_an_uninterrupted_one(
     assert_equal_runs(whole, parted)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="pinning needs Linux")
+@pytest.mark.parametrize("recipe", ["accelerated-ppo"], indirect=True)
+def test_pinned_learners_learn_the_same_and_let_go(
+    recipe: str, whole: Path, tmp_path: Path
+) -> None:
+    granted = os.sched_getaffinity(0)
+    assert_equal_runs(whole, train(recipe, tmp_path / "pinned", pin_cores=True))
+    assert os.sched_getaffinity(0) == granted
+
+
 @pytest.mark.parametrize("recipe", ["cule-vtrace"], indirect=True)
 def test_pixel_statistics_are_those_of_all_frames(recipe: str, whole: Path, tmp_path: Path) -> None:
     alone = train(recipe, tmp_path / "alone", learners=1)

@@ -33,7 +33,7 @@ MAY_DIFFER = frozenset(
         *("keep_checkpoints", "milestone_every_agent_steps"),
         *("tensorboard", "stuck_seconds", "live", "refresh_seconds", "plain_seconds"),
         *("norms_every_updates", "cosine_every_updates", "log_intensity"),
-        *("out", "resume", "wait_seconds", "num_threads", "num_workers"),
+        *("out", "resume", "wait_seconds", "num_threads", "num_workers", "pin_cores"),
     }
 )
 """Last parts of the names of settings that a resumed run may change: none touches learning."""

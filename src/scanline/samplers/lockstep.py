@@ -206,13 +206,18 @@ class LockstepSampler:
             slot.finals.append((t, env, stacks.build(frames, depth, slot.padding)[0].clone()))
 
     def _begin(self, slot: Slot) -> None:
-        for place in self._resting.begin() if self._resting is not None else ():
-            start = self._resting.start_of(place)
-            self._window[-1, place] = torch.from_numpy(start.frame[0])
-            self._depth[place], self._lives[place] = 1, start.lives[0]
+        if self._resting is not None:
+            self._begin_held(self._resting)
         slot.frames[: slot.stack] = self._window
         slot.depth[0] = self._depth
         slot.finals.clear()
+
+    def _begin_held(self, resting: RestingEngine) -> None:
+        """Environments that were held see the first frames of their new games."""
+        for place in resting.begin():
+            start = resting.start_of(place)
+            self._window[-1, place] = torch.from_numpy(start.frame[0])
+            self._depth[place], self._lives[place] = 1, start.lives[0]
 
     def _keep(self, slot: Slot, t: int) -> None:
         """Remembers the newest S frames for the next slot."""

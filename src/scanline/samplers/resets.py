@@ -140,7 +140,7 @@ class RestingEngine:
         numbers = {name: np.array(getattr(self, f"_{name}"), np.int64) for name in _NUMBERS}
         starts = {f.name: getattr(self._starts, f.name) for f in fields(StepArrays)}
         own = io.BytesIO()
-        np.savez(own, **numbers, **starts)
+        np.savez(own, allow_pickle=False, **{**numbers, **starts})
         return [*self._inner.snapshot(), own.getvalue()]
 
     def restore(self, snapshots: Sequence[bytes]) -> None:

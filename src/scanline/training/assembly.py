@@ -197,7 +197,8 @@ def assemble(
     """Settings to the parts of one learner."""
     learners = learners or Learners()
     set_torch_threads(plan, learners)
-    built, plan = fitting_engines(plan, say, learners)
+    with engines.pinned(plan.run.pin_cores):
+        built, plan = fitting_engines(plan, say, learners)
     try:
         return wire(plan, built, mark, say, learners)
     except BaseException:

@@ -69,8 +69,29 @@ def _refuse_uneven(plan: Plan) -> None:
 
 def cores_of_one(plan: Plan) -> int:
     """Cores for each learner on this machine."""
-    count = int(os.environ["LOCAL_WORLD_SIZE"]) if under_torchrun() else plan.run.learners
-    return max(1, processes.granted_cores() // count)
+    if plan.run.pin_cores:
+        return processes.granted_cores()  # it stays on its own
+    return max(1, processes.granted_cores() // _learners_here(plan))
+
+
+@contextmanager
+def _own_cores(plan: Plan, rank: int) -> Iterator[None]:
+    """Where cores are pinned, this thread and those that it starts stay on the learner's share."""
+    granted = processes.granted_core_ids()
+    if plan.run.pin_cores:
+        place = int(os.environ["LOCAL_RANK"]) if under_torchrun() else rank
+        size = max(1, len(granted) // _learners_here(plan))
+        first = place * size % len(granted)
+        processes.bind(0, granted[first : first + size])
+    try:
+        yield
+    finally:
+        if plan.run.pin_cores:
+            processes.bind(0, granted)
+
+
+def _learners_here(plan: Plan) -> int:
+    return int(os.environ["LOCAL_WORLD_SIZE"]) if under_torchrun() else plan.run.learners
 
 
 def device_of(plan: Plan, rank: int) -> str:
@@ -88,7 +109,7 @@ def joined(plan: Plan, follow: Follow) -> Iterator[Learners]:
         yield Learners()
     elif under_torchrun():
         rank = int(os.environ["RANK"])
-        with closing(_join(plan, rank, None)) as learners:
+        with closing(_join(plan, rank, None)) as learners, _own_cores(plan, rank):
             yield learners
     else:
         with _leading_own(plan, follow) as learners:
@@ -121,7 +142,8 @@ def _leading_own(plan: Plan, follow: Follow) -> Iterator[Learners]:
         _await_all(crew, count - 1)
         with closing(_join(plan, 0, store)) as learners:
             learners.reason = lambda: _last_words(crew)
-            yield learners
+            with _own_cores(plan, 0):
+                yield learners
     finally:
         crew.close()
 
@@ -151,7 +173,7 @@ def _followed(link: Link, sent: Any, follow: Follow, rank: int, port: int) -> No
     link.answer(READY)
     _stay_on_this_machine()
     store = TCPStore(_HOST, port, plan.run.learners, is_master=False)
-    with closing(_join(plan, rank, store)) as learners:
+    with closing(_join(plan, rank, store)) as learners, _own_cores(plan, rank):
         follow(plan, learners)
     os._exit(0)  # all is closed, and taking an interpreter with torch apart may take seconds
 

@@ -36,6 +36,8 @@ class RunSettings:
     """Engine threads; all cores that the system grants when not given."""
     num_workers: int | None = None
     """Worker processes of the engine `gymnasium`; 0 steps environments in this process."""
+    pin_cores: bool = False
+    """Bind engine threads or workers to one core each, and learners to a share of the cores."""
     torch_threads: int | None = None
     """Threads of PyTorch; all cores when not given. Recorded, because it changes float sums."""
     device: str = "cpu"
