@@ -28,7 +28,7 @@ def sampling_rate(
     if decider == "simulated":
         assert device is not None
         attachments = training.Attachments(around=lambda inner: OnCoprocessor(inner, device))
-    parts = training.assemble(plan, lambda part: None, lambda text: None, attachments)
+    parts = training.assemble(plan, lambda part: None, lambda text: None, attachments=attachments)
     try:
         loop, spaces = parts.loop, parts.engine.spaces
         policy: Policy = RandomPolicy(spaces.num_actions) if decider == "random" else loop.policy
