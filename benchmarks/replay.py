@@ -98,7 +98,7 @@ def checkpoints(num_steps: int, folder: Path) -> None:
         saves.save({"store": rows.state()}, new_steps)
         on_disk = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
         print(f"{words}: {time.perf_counter() - begun:.1f} s, {on_disk / 1e9:.2f} GB on the disk")
-    del replay
+    del replay, rows
     begun, other = time.perf_counter(), make(num_steps)
     again = Checkpoints(folder, CheckpointSettings(keep_checkpoints=2))
     found = again.latest()

@@ -14,6 +14,7 @@ from scanline.experiments import (
     EXPERIMENTS,
     Cell,
     accelerated,
+    accelerated_gradients,
     accelerated_secondary,
     cule,
     learning,
@@ -115,6 +116,32 @@ def test_paac_s_claims() -> None:
     claims = EXPERIMENTS["paac-time-usage"].claims
     assert [claim.find(usage).holds for claim in claims] == [True, True, True]
     assert len(paac.usage_tables("smoke", usage)[0].rows) == 4
+
+
+def test_gradient_claims_and_the_forms_settings() -> None:
+    def angled(*values: float, score: float = 1.0) -> dict[str, Any]:
+        points = [[n, value] for n, value in enumerate(values)]
+        return {"metrics": {accelerated_gradients.COSINE: points}, "updates": 5, "score": score}
+
+    results = {
+        **{f"{form}-16": angled(0.7, 0.72) for form in accelerated_gradients.FORMS},
+        **{f"{form}-64": angled(0.8, 0.9) for form in accelerated_gradients.FORMS},
+    }
+    claims = EXPERIMENTS["accelerated-gradients"].claims
+    assert [claim.find(results).holds for claim in claims] == [True, True, True]
+    results["plain-64"] = angled(0.5, score=9.0)
+    assert [claim.find(results).holds for claim in claims] == [True, False, False]
+    cells = {cell.name: cell.settings["recipe"] for cell in accelerated_gradients.cells("smoke")}
+    assert cells["warm-up-16"]["warmup_agent_steps"] == 192
+    assert cells["plain-16"]["warmup_agent_steps"] == 0
+    assert cells["same-start-64"]["decorrelation_agent_steps"] == 0
+
+
+def test_the_log_s_cosine_reaches_the_curve() -> None:
+    small = {"network": "mlp", "num_workers": 0, "torch_threads": 1, "cosine_every_updates": 2}
+    name = accelerated_gradients.COSINE
+    found = learning.learning_curve("a2c", CATCH, agent_steps=800, metrics=(name,), **small)
+    assert found["metrics"][name] and all(-1 <= v <= 1 for _, v in found["metrics"][name])
 
 
 def test_cule_s_claims_and_tables(tmp_path: Path) -> None:

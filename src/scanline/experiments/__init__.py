@@ -7,7 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from . import accelerated, accelerated_secondary, cule, fast_dqn, fast_dqn_timeline, paac
+from . import (
+    accelerated,
+    accelerated_gradients,
+    accelerated_secondary,
+    cule,
+    fast_dqn,
+    fast_dqn_timeline,
+    paac,
+)
 from .experiment import SCALES, Cell, Experiment, Result, Results, Scale
 from .frame import CellError, Outcome, reproduce
 
@@ -27,6 +35,7 @@ __all__ = [
 _PAPERS = (
     cule.EXPERIMENTS,
     accelerated.EXPERIMENTS,
+    accelerated_gradients.EXPERIMENTS,
     accelerated_secondary.EXPERIMENTS,
     fast_dqn.EXPERIMENTS,
     fast_dqn_timeline.EXPERIMENTS,

@@ -39,7 +39,7 @@ SIZES: Mapping[Scale, Mapping[str, Any]] = {
         "seeds": 1,
         "agent_steps": 1_280,
         "every": 640,
-        "pause": 1_600,
+        "pause": 4_800,
         "recipe": {
             "training_intensity": 1.0,
             "learning_starts_agent_steps": 256,
@@ -196,7 +196,7 @@ def tables(scale: Scale, results: Results) -> list[Table]:
             + [last[f"{who}_{what}"] for what in ("score", "norm") for who in ("first", "second")]
         )
     columns = ("batches", "agent steps", "score 1st", "score 2nd", "norm 1st", "norm 2nd")
-    return [Table(title="Figures 5 to 7 at the last pause", columns=columns, rows=rows)]
+    return [Table(title="Figures 5 to 7 at the last pause", columns=columns, rows=rows, digits=3)]
 
 
 def plot(scale: Scale, results: Results, path: Path) -> None:
@@ -212,7 +212,7 @@ def plot(scale: Scale, results: Results, path: Path) -> None:
                         each.plot(*zip(*found, strict=True), marker=".", label=who)
                 each.set(title=name, xlabel="agent steps", ylabel=what)
                 each.grid(alpha=0.3)
-        axes[0].legend()
+        axes[-1].legend()
 
 
 def _final(results: Results, small_first: bool | None) -> tuple[float, float]:

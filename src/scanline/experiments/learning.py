@@ -19,8 +19,13 @@ SCORE = "charts/episodic_return"
 MOST_POINTS = 200
 
 
-def learning_curve(recipe: str, game: str, *, agent_steps: int, **settings: Any) -> dict[str, Any]:
-    """Trains in a folder that is thrown away; a target score ends the run earlier."""
+def learning_curve(
+    recipe: str, game: str, *, agent_steps: int, metrics: Sequence[str] = (), **settings: Any
+) -> dict[str, Any]:
+    """Trains in a folder that is thrown away; a target score ends the run earlier.
+
+    `metrics` are columns of the log that are kept beside the score.
+    """
     every = max(agent_steps // MOST_POINTS, 1)
     quiet = {"live": False, "tensorboard": False, "save_at_end": False, "save_every_minutes": 0}
     with tempfile.TemporaryDirectory() as folder:
@@ -38,7 +43,12 @@ def learning_curve(recipe: str, game: str, *, agent_steps: int, **settings: Any)
         [row["agent_steps"], round(rate["training_seconds"], 3), row[SCORE]]
         for row, rate in zip(rows, rates, strict=True)
     ]
+    kept = {
+        name: [[row["agent_steps"], row[name]] for row in rows if row.get(name) is not None]
+        for name in metrics
+    }
     return {
+        **({"metrics": kept} if metrics else {}),
         "curve": curve,
         "agent_steps": run.agent_steps,
         "seconds": run.training_seconds,
