@@ -11,9 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import torch
 
-from .. import acting, engines, networks, parameters, protocols, settings
+from .. import acting, engines, networks, parameters, processes, protocols, settings
 from ..engines import Engine, EngineSettings
 from ..recipes import Recipe
 from ..records import Saved, Slot, Spaces, Store
@@ -138,8 +137,7 @@ class Parts:
 
 def assemble(plan: Plan, mark: Callable[[str], Any], say: Say = print) -> Parts:
     """Settings to parts."""
-    if plan.run.torch_threads:
-        torch.set_num_threads(plan.run.torch_threads)
+    share_cores(plan)
     built, plan = fitting_engines(plan, say)
     try:
         return wire(plan, built, mark, say)
@@ -147,6 +145,13 @@ def assemble(plan: Plan, mark: Callable[[str], Any], say: Say = print) -> Parts:
         for engine in built:
             engine.close()
         raise
+
+
+def share_cores(plan: Plan) -> None:
+    """Threads for the network's work, be it done by PyTorch or by the native kernels."""
+    native = plan.run.kernels == "native" and plan.run.device == "cpu"
+    named = isinstance(plan.recipe.network, str)
+    networks.share_cores(plan.run.torch_threads or processes.granted_cores(), native and named)
 
 
 def wire(plan: Plan, built: Sequence[Engine], mark: Callable[[str], Any], say: Say) -> Parts:
@@ -198,7 +203,9 @@ def build_blocks(
 def build_learner(plan: Plan, spaces: Spaces, seed: int) -> parameters.LocalParameters:
     """Network, optimiser and, where the recipe has one, target."""
     recipe, algorithm = plan.recipe, plan.recipe.algorithm
-    network = networks.build(recipe.network, spaces, algorithm.head, seed=seed)
+    network = networks.build(
+        recipe.network, spaces, algorithm.head, seed=seed, kernels=plan.run.kernels
+    )
     return parameters.LocalParameters(
         network.to(plan.run.device),
         recipe.optimiser,

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .. import engines, recipes, settings
+from .. import engines, networks, recipes, settings
 from ..recipes import Recipe
 from ..runners import folder
 from ..runners.session import SessionSettings
@@ -33,7 +33,9 @@ class RunSettings:
     num_workers: int | None = None
     """Worker processes of the engine `gymnasium`; 0 steps environments in this process."""
     torch_threads: int | None = None
-    """Threads of PyTorch; all cores when not given. Recorded, because it changes float sums."""
+    """Threads of the network's work; all cores when not given. PyTorch's sums depend on it."""
+    kernels: networks.Kernels = "native"
+    """Who does the matrix work on a CPU: our own kernels where they can, or PyTorch alone."""
     device: str = "cpu"
     """Where the network lives: cpu, cuda, cuda:1, mps."""
     reset: engines.ResetKind = "cached"
