@@ -160,3 +160,46 @@ def test_wrong_arrays_are_refused() -> None:
         stack.forward(frames.transpose(2, 3), 1.0, 0.0, weights, nothing, features)
     with pytest.raises(ValueError, match="at least one thread"):
         _native.set_layer_threads(0)
+
+
+def rollout(network: nn.Module, memory: networks.Memory, steps: list[Tensor]) -> None:
+    with memory.keeping(), torch.inference_mode():
+        for observations in steps:
+            network(observations)
+
+
+def test_recalled_activations_give_the_bits_of_a_second_forward_pass() -> None:
+    native, _ = pair("nature")
+    observations = pictures("nature", 12)
+    expected = gradients(native, observations)
+    memory = networks.Memory(native, 12)
+    for _ in range(2):  # a second rollout starts anew
+        rollout(native, memory, list(observations.chunk(3)))
+        with memory.recalling():
+            found = gradients(native, observations)
+        assert all(torch.equal(a, b) for a, b in zip(found, expected, strict=True))
+
+
+def test_what_is_recalled_is_not_computed() -> None:
+    native, _ = pair("nature")
+    memory = networks.Memory(native, 4)
+    rollout(native, memory, [pictures("nature", 4)])
+    with memory.recalling():
+        other = native(torch.zeros_like(pictures("nature", 4)))
+    assert torch.equal(other.logits, native(pictures("nature", 4)).logits)
+
+
+@pytest.mark.parametrize("case", ["a weight moved", "rows are missing", "more rows than room"])
+def test_nothing_is_recalled_when(case: str) -> None:
+    native, _ = pair("nips")
+    observations = pictures("nips", 6)
+    memory = networks.Memory(native, 4 if case == "more rows than room" else 6)
+    kept = observations[:4] if case == "rows are missing" else observations
+    rollout(native, memory, list(kept.chunk(2)))
+    if case == "a weight moved":
+        with torch.no_grad():
+            next(native.parameters()).mul_(1.5)
+    expected = gradients(native, observations)
+    with memory.recalling():
+        found = gradients(native, observations)
+    assert all(torch.equal(a, b) for a, b in zip(found, expected, strict=True))

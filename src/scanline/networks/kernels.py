@@ -14,11 +14,13 @@ old processor) is done by PyTorch, and so is everything when a network is built 
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 
+from . import memory
 from .planes import PixelScale, image_planes
 
 Kernels = Literal["native", "torch"]
@@ -74,24 +76,35 @@ def conv_features(
     convs: nn.Sequential, sizes: Sizes | None, pixels: PixelScale, observations: Tensor
 ) -> Tensor:
     """Features [N, H * W * C] of the last rectified convolution; `sizes` None asks for PyTorch."""
-    weights = [each for each in convs.parameters()]
+    weights = list(convs.parameters())
     native = native_convolutions(sizes) if sizes and _are_ready(observations, weights) else None
     if native is None:
         maps: Tensor = convs(image_planes(observations, pixels))
         return maps.permute(0, 2, 3, 1).flatten(1)  # a view: channels are last in memory
-    scale = (pixels.scale, pixels.offset)
+    scale, num = (pixels.scale, pixels.offset), len(observations)
+    widths = (native.stack.feature_floats, native.stack.kept_floats)
     if torch.is_grad_enabled():
-        features: Tensor = _ConvFeatures.apply(observations, native, scale, *weights)  # type: ignore[no-untyped-call]
+        known = memory.recalled(convs, num)
+        arrays = known or [torch.empty((num, width)) for width in widths]
+        features: Tensor = _ConvFeatures.apply(  # type: ignore[no-untyped-call]
+            observations, native, scale, arrays, known is not None, *weights
+        )
         return features
-    return _forward(native, observations, scale, weights, torch.empty(0))
+    arrays = memory.room(convs, num, widths)
+    features, kept = arrays or (torch.empty((num, widths[0])), torch.empty(0))
+    _forward(native, observations, scale, weights, kept, features)
+    return features
 
 
 def dense_rectified(layer: nn.Linear, rows: Tensor) -> Tensor:
     """max(0, rows @ weights + bias)."""
+    weights, num = [layer.weight, layer.bias], len(rows)
     if torch.is_grad_enabled():
-        out: Tensor = _DenseRectified.apply(rows, layer.weight, layer.bias)  # type: ignore[no-untyped-call]
+        known = memory.recalled(layer, num)
+        out: Tensor = _DenseRectified.apply(rows, *weights, known)  # type: ignore[no-untyped-call]
         return out
-    return _dense_forward(rows, layer.weight, layer.bias)
+    room = memory.room(layer, num, (layer.out_features,))
+    return _dense_forward(rows, layer.weight, layer.bias, *(room or ()))
 
 
 def can_be_native(layer: nn.Linear, rows: Tensor) -> bool:
@@ -100,7 +113,7 @@ def can_be_native(layer: nn.Linear, rows: Tensor) -> bool:
     return on_cpu and rows.dim() == 2 and has_native_dense(layer.in_features, layer.out_features)
 
 
-def _are_ready(observations: Tensor, weights: list[Tensor]) -> bool:
+def _are_ready(observations: Tensor, weights: Sequence[Tensor]) -> bool:
     """Whether kernels that walk raw memory may have these arrays."""
     if observations.device.type != "cpu" or observations.dim() != 4:
         return False
@@ -117,13 +130,13 @@ def _forward(
     native: NativeConvolutions,
     observations: Tensor,
     scale: tuple[float, float],
-    weights: list[Tensor],
+    weights: Sequence[Tensor],
     kept: Tensor,
-) -> Tensor:
-    features = torch.empty((len(observations), native.stack.feature_floats))
-    arrays = [each.detach() for each in weights]
-    native.stack.forward(observations, *scale, arrays, kept, features)
-    return features
+    features: Tensor,
+) -> None:
+    native.stack.forward(
+        observations, *scale, [each.detach() for each in weights], kept, features
+    )
 
 
 class _ConvFeatures(torch.autograd.Function):
@@ -135,13 +148,16 @@ class _ConvFeatures(torch.autograd.Function):
         observations: Tensor,
         native: NativeConvolutions,
         scale: tuple[float, float],
+        arrays: Sequence[Tensor],
+        filled: bool,
         *weights: Tensor,
     ) -> Tensor:
-        kept = torch.empty((len(observations), native.stack.kept_floats))
-        features = _forward(native, observations, scale, list(weights), kept)
+        features, kept = arrays
+        if not filled:
+            _forward(native, observations, scale, weights, kept, features)
         context.save_for_backward(observations, kept, features, *weights)
         context.native, context.scale = native, scale
-        return features
+        return features.detach()
 
     @staticmethod
     def backward(context: Any, *upstream: Any) -> tuple[Any, ...]:
@@ -156,15 +172,16 @@ class _ConvFeatures(torch.autograd.Function):
             upstream[0].contiguous(),
             gradients,
         )
-        return None, None, None, *gradients
+        return None, None, None, None, None, *gradients
 
 
-def _dense_forward(rows: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+def _dense_forward(
+    rows: Tensor, weight: Tensor, bias: Tensor, out: Tensor | None = None
+) -> Tensor:
     from .. import _native
 
-    out = torch.empty((len(rows), len(weight)))
-    arrays = (rows.detach().contiguous(), weight.detach(), bias.detach(), out)
-    _native.dense_forward(*arrays, True)
+    out = torch.empty((len(rows), len(weight))) if out is None else out
+    _native.dense_forward(rows.detach().contiguous(), weight.detach(), bias.detach(), out, True)
     return out
 
 
@@ -172,17 +189,20 @@ class _DenseRectified(torch.autograd.Function):
     """A dense layer and its rectifier as one step of the graph."""
 
     @staticmethod
-    def forward(context: Any, rows: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-        out = _dense_forward(rows, weight, bias)
+    def forward(
+        context: Any, rows: Tensor, weight: Tensor, bias: Tensor, known: Sequence[Tensor] | None
+    ) -> Tensor:
+        out = known[0] if known else _dense_forward(rows, weight, bias)
         context.save_for_backward(rows, weight, out)
-        return out
+        return out.detach()
 
     @staticmethod
     def backward(context: Any, *upstream: Any) -> tuple[Any, ...]:
         from .. import _native
 
         rows, weight, out = context.saved_tensors
-        for_rows = torch.empty(rows.shape if context.needs_input_grad[0] else (0, 0))
+        wanted = context.needs_input_grad[0]
+        for_rows = torch.empty(rows.shape if wanted else (0, 0))
         for_weight, for_bias = torch.empty(weight.shape), torch.empty(len(weight))
         _native.dense_backward(
             rows.detach().contiguous(),
@@ -194,4 +214,4 @@ class _DenseRectified(torch.autograd.Function):
             for_bias,
             True,
         )
-        return for_rows if context.needs_input_grad[0] else None, for_weight, for_bias
+        return for_rows if wanted else None, for_weight, for_bias, None

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import torch
 
+from ..networks import Memory
 from ..parameters import LocalParameters
 from ..records import Algorithm, Batch, Policy, Store
 from ..samplers import LockstepSampler
@@ -29,6 +30,8 @@ class Loop:
     parameters: LocalParameters
     learning_rate: Callable[[int], float]
     """Of agent steps."""
+    memory: Memory
+    """What acting computed and learning can use again."""
 
 
 def turn(loop: Loop, session: Session) -> None:
@@ -41,7 +44,8 @@ def collect(loop: Loop, session: Session) -> None:
     """One rollout into the store."""
     into = loop.store.slot()
     into.agent_steps = session.progress.agent_steps
-    slot = loop.sampler.collect(loop.policy, into=into)
+    with loop.memory.keeping():
+        slot = loop.sampler.collect(loop.policy, into=into)
     session.spans.mark(LEARNING)
     with torch.no_grad():
         experience = loop.algorithm.prepare(loop.parameters.views, slot)
@@ -54,7 +58,8 @@ def learn(loop: Loop, session: Session, batches: Iterable[Batch]) -> None:
     """One update per batch."""
     session.spans.mark(LEARNING)
     for batch in batches:
-        result = loop.algorithm.loss(loop.parameters.views, batch)
+        with loop.memory.recalling():
+            result = loop.algorithm.loss(loop.parameters.views, batch)
         rate = loop.learning_rate(batch.agent_steps)
         norms = loop.parameters.apply(result.losses, rate)
         loop.store.feedback(batch, result.priorities)

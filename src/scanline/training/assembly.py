@@ -26,6 +26,7 @@ from ..stores import (
     Replay,
     ReplaySettings,
     ReplayShape,
+    RolloutSettings,
     RolloutStore,
     WindowSettings,
     WindowStore,
@@ -171,8 +172,18 @@ def wire(plan: Plan, built: Sequence[Engine], mark: Callable[[str], Any], say: S
         algorithm=algorithm,
         parameters=learner,
         learning_rate=recipe.optimiser.schedule(recipe.agent_steps, recipe.sampling.num_envs),
+        memory=build_memory(recipe, learner),
     )
     return Parts(plan, loop, samplers, build_blocks(recipe, loop, samplers))
+
+
+def build_memory(recipe: Recipe, learner: parameters.LocalParameters) -> networks.Memory:
+    """Room for a rollout that is learned from once and whole, from the inputs it was acted on."""
+    store, sampling = recipe.store, recipe.sampling
+    once = isinstance(store, RolloutSettings) and store.epochs == store.num_minibatches == 1
+    same_inputs = not learner.views.state
+    rows = sampling.num_envs * sampling.horizon_agent_steps
+    return networks.Memory(learner.network, rows if once and same_inputs else 0)
 
 
 def unmarked(part: str) -> None:
