@@ -7,6 +7,7 @@
 
 #include "../layers/conv_stack.h"
 #include "../layers/dense.h"
+#include "../layers/rmsprop.h"
 #include "../layers/workers.h"
 
 namespace nb = nanobind;
@@ -17,7 +18,9 @@ using Pictures = nb::ndarray<nb::ro, nb::ndim<4>, nb::device::cpu>;
 using Read = nb::ndarray<const float, nb::device::cpu>;
 using Written = nb::ndarray<float, nb::device::cpu>;
 
-[[noreturn]] static void refuse_layers(const std::string& why) { throw nb::value_error(why.c_str()); }
+[[noreturn]] static void refuse_layers(const std::string& why) {
+  throw nb::value_error(why.c_str());
+}
 
 class PyConvStack {
  public:
@@ -78,7 +81,8 @@ class PyConvStack {
   Frames frames_of(const Pictures& pictures, float scale, float offset) const {
     const ConvShape& first = stack_.shapes().front();
     const bool bytes = pictures.dtype() == nb::dtype<u8>();
-    if (!bytes && pictures.dtype() != nb::dtype<float>()) refuse_layers("pictures must be uint8 or float32.");
+    if (!bytes && pictures.dtype() != nb::dtype<float>())
+      refuse_layers("pictures must be uint8 or float32.");
     const bool fits = static_cast<i32>(pictures.shape(1)) == first.channels &&
                       static_cast<i32>(pictures.shape(2)) == first.height &&
                       static_cast<i32>(pictures.shape(3)) == first.width;
@@ -102,7 +106,8 @@ class PyConvStack {
 
   void check_weights(size_t filters, size_t biases, size_t layer) const {
     const ConvShape& conv = stack_.shapes()[layer];
-    if (filters != static_cast<size_t>(conv.weights()) || biases != static_cast<size_t>(conv.filters))
+    if (filters != static_cast<size_t>(conv.weights()) ||
+        biases != static_cast<size_t>(conv.filters))
       refuse_layers("weights do not have the sizes of convolution " + std::to_string(layer) + ".");
   }
 
@@ -136,7 +141,8 @@ static DenseShape dense_shape(const Matrix& rows, const Matrix& weights, bool re
   return shape;
 }
 
-static void py_dense_forward(Matrix rows, Matrix weights, Row biases, MatrixOut out, bool rectified) {
+static void py_dense_forward(Matrix rows, Matrix weights, Row biases, MatrixOut out,
+                             bool rectified) {
   const DenseShape shape = dense_shape(rows, weights, rectified);
   check_shape(out, rows.shape(0), weights.shape(0), "out");
   if (biases.shape(0) != weights.shape(0)) refuse_layers("there must be one bias per unit.");
@@ -153,14 +159,28 @@ static void py_dense_backward(Matrix rows, Matrix weights, Matrix out, Matrix ou
   check_shape(weight_gradients, weights.shape(0), weights.shape(1), "weight_gradients");
   const bool wanted = row_gradients.size() != 0;
   if (wanted) check_shape(row_gradients, rows.shape(0), rows.shape(1), "row_gradients");
-  if (bias_gradients.shape(0) != weights.shape(0)) refuse_layers("there must be one bias per unit.");
+  if (bias_gradients.shape(0) != weights.shape(0))
+    refuse_layers("there must be one bias per unit.");
   nb::gil_scoped_release release;
   dense_backward(shape, rows.data(), weights.data(), out.data(), out_gradients.data(),
                  wanted ? row_gradients.data() : nullptr, weight_gradients.data(),
                  bias_gradients.data());
 }
 
+// Arrays of one size that are dense in the same order, whatever it is; `mean` may be empty.
+static void py_rmsprop(Read gradient, Written parameter, Written square, Written mean, float decay,
+                       float epsilon, bool epsilon_inside_root, float learning_rate) {
+  const size_t num = gradient.size();
+  const bool centred = mean.size() != 0;
+  if (parameter.size() != num || square.size() != num || (centred && mean.size() != num))
+    refuse_layers("gradient, parameter and averages must have one size.");
+  nb::gil_scoped_release release;
+  rmsprop({decay, epsilon, epsilon_inside_root, learning_rate}, static_cast<i64>(num),
+          gradient.data(), parameter.data(), square.data(), centred ? mean.data() : nullptr);
+}
+
 void bind_layers(nb::module_& m) {
+  m.def("rmsprop", &py_rmsprop);
   m.def("layer_threads", &layer_threads);
   m.def("set_layer_threads", [](i32 num_threads) {
     if (num_threads < 1) refuse_layers("there must be at least one thread.");

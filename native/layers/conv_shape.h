@@ -79,7 +79,8 @@ inline Phase backward_phase(const ConvShape& conv, const GradientShape& below, i
   const GradientShape gradient(conv);
   const i32 rows = (conv.kernel - py + conv.stride - 1) / conv.stride;
   const i32 columns = (conv.kernel - px + conv.stride - 1) / conv.stride;
-  Phase phase{py, px, rows, columns, {rows, columns * conv.filters, gradient.row_floats(), {}, {}, {}}};
+  Phase phase{
+      py, px, rows, columns, {rows, columns * conv.filters, gradient.row_floats(), {}, {}, {}}};
   for (i32 y = conv.top; y < conv.top + conv.height; ++y) {
     if (y % conv.stride != py) continue;
     for (i32 x = conv.left; x < conv.left + conv.width; ++x) {

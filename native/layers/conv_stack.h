@@ -18,7 +18,7 @@ namespace scanline {
 // Pictures [num, planes, height, width]; a plane is contiguous.
 struct Frames {
   const void* data;
-  bool bytes;                      // u8, scaled by x * scale + offset; else floats as they come
+  bool bytes;                        // u8, scaled by x * scale + offset; else floats as they come
   i64 picture_stride, plane_stride;  // in elements
   float scale, offset;
 };
@@ -43,9 +43,11 @@ class ConvStack {
   };
 
   // `kept` may be null when nobody will go back.
-  void forward(const Frames& frames, i32 num, const Weights& weights, float* kept, float* features) const;
+  void forward(const Frames& frames, i32 num, const Weights& weights, float* kept,
+               float* features) const;
   void backward(const Frames& frames, i32 num, const Weights& weights, const float* kept,
-                const float* features, const float* feature_gradients, const Gradients& gradients) const;
+                const float* features, const float* feature_gradients,
+                const Gradients& gradients) const;
 
  private:
   struct Panels;

@@ -76,7 +76,8 @@ void widen(const Frames& frames, i32 i, const ConvShape& conv, float* input) {
     for (i32 s = 0; s < stack; ++s) {
       const u8* plane = first + s * frames.plane_stride + y * conv.width;
       for (i32 x = 0; x < conv.width; ++x)
-        inside[y * row + x * stack + s] = static_cast<float>(plane[x]) * frames.scale + frames.offset;
+        inside[y * row + x * stack + s] =
+            static_cast<float>(plane[x]) * frames.scale + frames.offset;
     }
   }
 }
@@ -92,8 +93,7 @@ struct AddBiasRectify {
 
 // A gradient passes where the activation was positive.
 __m256 passed(__m256 gradient, const float* activation) {
-  const __m256 open =
-      _mm256_cmp_ps(_mm256_loadu_ps(activation), _mm256_setzero_ps(), _CMP_GT_OQ);
+  const __m256 open = _mm256_cmp_ps(_mm256_loadu_ps(activation), _mm256_setzero_ps(), _CMP_GT_OQ);
   return _mm256_and_ps(gradient, open);
 }
 
@@ -156,8 +156,12 @@ void add_filter_gradients(const ConvShape& conv, const float* gradient, const fl
   const GradientShape shape(conv);
   const i32 depth = conv.depth(), sixes = num_sixes(conv.filters);
   const i32 rows_at_once = std::max(1, kPixelsAtOnce / conv.out_width());
-  Steps steps{0, conv.out_width(), shape.row_floats(), conv.filters,
-              conv.stride * conv.row_floats(), conv.stride * conv.channels};
+  Steps steps{0,
+              conv.out_width(),
+              shape.row_floats(),
+              conv.filters,
+              conv.stride * conv.row_floats(),
+              conv.stride * conv.channels};
   for (i32 y = 0; y < conv.out_height(); y += rows_at_once) {
     steps.num_rows = std::min(conv.out_height() - y, rows_at_once);
     const float* value = gradient + y * steps.value_row;
@@ -221,12 +225,14 @@ ConvStack::ConvStack(std::vector<ConvShape> shapes) : shapes_(std::move(shapes))
   for (size_t l = 1; l < shapes_.size(); ++l) {
     kept_first_.push_back(kept_floats_);
     kept_floats_ += shapes_[l].input_floats();
-    bordered_ = bordered_ || shapes_[l].top || shapes_[l].bottom || shapes_[l].left || shapes_[l].right;
+    bordered_ =
+        bordered_ || shapes_[l].top || shapes_[l].bottom || shapes_[l].left || shapes_[l].right;
   }
   for (size_t l = 0; l < shapes_.size(); ++l) {
     const bool last = l + 1 == shapes_.size();
     const i32 to_first = last ? 0 : shapes_[l + 1].first_float();
-    const i32 to_row = last ? shapes_[l].out_width() * shapes_[l].filters : shapes_[l + 1].row_floats();
+    const i32 to_row =
+        last ? shapes_[l].out_width() * shapes_[l].filters : shapes_[l + 1].row_floats();
     forward_.push_back(forward_walk(shapes_[l], to_first, to_row));
     backward_.emplace_back();
     if (l == 0) continue;
@@ -267,7 +273,8 @@ ConvStack::Panels ConvStack::backward_panels(const Weights& weights) const {
           const i32 x = phase.px + conv.stride * (phase.columns - 1 - column);
           for (i32 f = 0; f < conv.filters; ++f) {
             const i32 k = (row * phase.columns + column) * conv.filters + f;
-            const float* from = weights.filters[l] + f * conv.depth() + y * conv.run() + x * conv.channels;
+            const float* from =
+                weights.filters[l] + f * conv.depth() + y * conv.run() + x * conv.channels;
             for (i32 c = 0; c < conv.channels; c += 16)
               std::memcpy(to + (c / 16 * depth + k) * 16, from + c, 16 * sizeof(float));
           }
@@ -329,8 +336,10 @@ void ConvStack::backward(const Frames& frames, i32 num, const Weights& weights, 
   i64 first = 0;
   for (size_t l = 0; l < shapes_.size(); ++l) {
     const i32 weights_end = static_cast<i32>(first) + shapes_[l].weights();
-    add_parts(parts.data(), part_floats, static_cast<i32>(first), weights_end, gradients.filters[l]);
-    add_parts(parts.data(), part_floats, weights_end, weights_end + shapes_[l].filters, gradients.biases[l]);
+    add_parts(parts.data(), part_floats, static_cast<i32>(first), weights_end,
+              gradients.filters[l]);
+    add_parts(parts.data(), part_floats, weights_end, weights_end + shapes_[l].filters,
+              gradients.biases[l]);
     first = weights_end + shapes_[l].filters;
   }
 }
@@ -342,14 +351,17 @@ void ConvStack::backward_picture(const Frames& frames, i32 i, const Panels& pane
   const float* const mine = kept + static_cast<i64>(i) * kept_floats_;
   float* gradient[8];
   for (i32 l = 0; l < num_layers; ++l)
-    gradient[l] = scratch(2 + l, static_cast<size_t>(GradientShape(shapes_[static_cast<size_t>(l)]).floats()), l > 0);
+    gradient[l] = scratch(
+        2 + l, static_cast<size_t>(GradientShape(shapes_[static_cast<size_t>(l)]).floats()), l > 0);
   const ConvShape& top = shapes_.back();
   const GradientShape top_gradient(top);
   for (i32 y = 0; y < top.out_height(); ++y) {
     const i64 at = static_cast<i64>(i) * feature_floats() + y * top.out_width() * top.filters;
-    float* to = gradient[num_layers - 1] + top_gradient.first_float() + y * top_gradient.row_floats();
+    float* to =
+        gradient[num_layers - 1] + top_gradient.first_float() + y * top_gradient.row_floats();
     for (i32 k = 0; k < top.out_width() * top.filters; k += 8)
-      _mm256_storeu_ps(to + k, passed(_mm256_loadu_ps(feature_gradients + at + k), features + at + k));
+      _mm256_storeu_ps(to + k,
+                       passed(_mm256_loadu_ps(feature_gradients + at + k), features + at + k));
   }
   size_t panel_number = panels.first.size();
   for (i32 l = num_layers - 1; l >= 0; --l) {
@@ -362,8 +374,10 @@ void ConvStack::backward_picture(const Frames& frames, i32 i, const Panels& pane
       widen(frames, i, conv, widened);
       input = widened;
     }
-    add_bias_gradients(conv, gradient[l] + shape.first_float(), sums.biases[static_cast<size_t>(l)]);
-    add_filter_gradients(conv, gradient[l] + shape.first_float(), input, sums.filters[static_cast<size_t>(l)]);
+    add_bias_gradients(conv, gradient[l] + shape.first_float(),
+                       sums.biases[static_cast<size_t>(l)]);
+    add_filter_gradients(conv, gradient[l] + shape.first_float(), input,
+                         sums.filters[static_cast<size_t>(l)]);
     if (l == 0) break;
     const std::vector<Phase>& phases = backward_[static_cast<size_t>(l)];
     panel_number -= phases.size();
@@ -371,7 +385,8 @@ void ConvStack::backward_picture(const Frames& frames, i32 i, const Panels& pane
       const i32 depth = phases[p].rows * phases[p].columns * conv.filters;
       const float* panel = panels.floats.data() + panels.first[panel_number + p];
       for (i32 c = 0; c < conv.channels; c += 16, panel += 16 * depth)
-        walk_panel(phases[p].walk, gradient[l], panel, gradient[l - 1] + c, input + c, PassRectifier{});
+        walk_panel(phases[p].walk, gradient[l], panel, gradient[l - 1] + c, input + c,
+                   PassRectifier{});
     }
   }
 }

@@ -3,12 +3,11 @@
 // Forwards a tile is four rows times three units, summed along the inputs, so that weights are
 // read as they lie. Backwards sixteen inputs at a time are packed into panels: one tile kernel then
 // serves the gradient of the rows, another that of the weights.
-#include "dense.h"
-
 #include <algorithm>
 #include <cstring>
 #include <vector>
 
+#include "dense.h"
 #include "tiles_avx2.h"
 #include "workers.h"
 
@@ -17,7 +16,7 @@ namespace scanline {
 namespace {
 
 constexpr i32 kUnitsPerJob = 12;
-constexpr i32 kRowsAtOnce = 64;     // rows and inputs of a block: half of the second-level cache
+constexpr i32 kRowsAtOnce = 64;  // rows and inputs of a block: half of the second-level cache
 constexpr i32 kInputsAtOnce = 512;
 constexpr i32 kPanelsPerJob = 4;
 
@@ -138,7 +137,9 @@ void row_gradient_tile(const DenseShape& shape, const float* gradients, const fl
 void row_gradient_panel(const DenseShape& shape, const Gradient& gradient, const float* panel,
                         float* to) {
   i32 r = 0;
-  const auto from = [&](i32 at) { return gradient.rows.data() + static_cast<i64>(at) * shape.units; };
+  const auto from = [&](i32 at) {
+    return gradient.rows.data() + static_cast<i64>(at) * shape.units;
+  };
   const auto into = [&](i32 at) { return to + static_cast<i64>(at) * shape.inputs; };
   for (; r + 6 <= shape.num; r += 6) row_gradient_tile<6>(shape, from(r), panel, into(r));
   for (; r < shape.num; ++r) row_gradient_tile<1>(shape, from(r), panel, into(r));
@@ -194,8 +195,8 @@ void dense_forward(const DenseShape& shape, const float* rows, const float* weig
                    const float* biases, float* out) {
   run_jobs(num_parts(shape.units, kUnitsPerJob), [&](i32 job) {
     const i32 first = job * kUnitsPerJob;
-    forward_units(shape, rows, weights, biases, first,
-                  std::min(kUnitsPerJob, shape.units - first), out);
+    forward_units(shape, rows, weights, biases, first, std::min(kUnitsPerJob, shape.units - first),
+                  out);
   });
 }
 
@@ -208,7 +209,8 @@ void dense_backward(const DenseShape& shape, const float* rows, const float* wei
   run_jobs(num_parts(shape.inputs, columns), [&](i32 job) {
     static thread_local Floats panel;
     panel.resize(static_cast<size_t>(std::max(shape.num, shape.units) * kTileColumns));
-    for (i32 k = job * columns; k < std::min(shape.inputs, (job + 1) * columns); k += kTileColumns) {
+    for (i32 k = job * columns; k < std::min(shape.inputs, (job + 1) * columns);
+         k += kTileColumns) {
       pack(rows + k, shape.num, shape.inputs, panel.data());
       weight_gradient_panel(shape, gradient, panel.data(), weight_gradients + k);
       if (!row_gradients) continue;

@@ -61,8 +61,8 @@ __attribute__((noinline)) void row_products(const float* const* rows, i32 num_ru
 
 // Sums over the steps of several rows: `kRows` neighbouring values times sixteen columns.
 struct Steps {
-  i32 num_rows, num_steps;         // steps per row
-  i32 value_row, value_step;       // floats from row to row and from step to step
+  i32 num_rows, num_steps;    // steps per row
+  i32 value_row, value_step;  // floats from row to row and from step to step
   i32 column_row, column_step;
 };
 

@@ -122,10 +122,18 @@ class ConvStack:
 
 def layer_threads() -> int: ...
 def set_layer_threads(num_threads: int) -> None: ...
-def dense_refusal(inputs: int, units: int) -> str | None: ...
-def dense_forward(
-    rows: Any, weights: Any, biases: Any, out: Any, rectified: bool
+def rmsprop(
+    gradient: Any,
+    parameter: Any,
+    square: Any,
+    mean: Any,
+    decay: float,
+    epsilon: float,
+    epsilon_inside_root: bool,
+    learning_rate: float,
 ) -> None: ...
+def dense_refusal(inputs: int, units: int) -> str | None: ...
+def dense_forward(rows: Any, weights: Any, biases: Any, out: Any, rectified: bool) -> None: ...
 def dense_backward(
     rows: Any,
     weights: Any,

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 
 import pytest
 import torch
+from torch import Tensor, nn
+
 from scanline import _native, networks
 from scanline.networks import kernels
 from scanline.networks.trunks import TRUNKS
 from scanline.records import Spaces
-from torch import Tensor, nn
 
 NATIVE = [name for name, trunk in TRUNKS.items() if trunk.convs]
 

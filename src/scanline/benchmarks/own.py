@@ -70,12 +70,14 @@ def limit(work: Work) -> float:
     uniforms = torch.rand((slot.actions.shape[1], 2))
     rounds, begun, seconds = 0, time.perf_counter(), 0.0
     while seconds < work.seconds / 2:
-        for t in range(slot.num_steps):
-            loop.policy(slot.observation(t), uniforms, 0)
+        with loop.memory.keeping():
+            for t in range(slot.num_steps):
+                loop.policy(slot.observation(t), uniforms, 0)
         with torch.no_grad():
             loop.store.put(loop.algorithm.prepare(loop.parameters.views, slot))
         for batch in loop.store.batches():
-            result = loop.algorithm.loss(loop.parameters.views, batch)
+            with loop.memory.recalling():
+                result = loop.algorithm.loss(loop.parameters.views, batch)
             loop.parameters.apply(result.losses, loop.learning_rate(0))
         rounds, seconds = rounds + 1, time.perf_counter() - begun
     return rounds * slot.actions.numel() / seconds

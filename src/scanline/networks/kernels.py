@@ -90,8 +90,8 @@ def conv_features(
             observations, native, scale, arrays, known is not None, *weights
         )
         return features
-    arrays = memory.room(convs, num, widths)
-    features, kept = arrays or (torch.empty((num, widths[0])), torch.empty(0))
+    room = memory.room(convs, num, widths)
+    features, kept = room or (torch.empty((num, widths[0])), torch.empty(0))
     _forward(native, observations, scale, weights, kept, features)
     return features
 
@@ -134,9 +134,7 @@ def _forward(
     kept: Tensor,
     features: Tensor,
 ) -> None:
-    native.stack.forward(
-        observations, *scale, [each.detach() for each in weights], kept, features
-    )
+    native.stack.forward(observations, *scale, [each.detach() for each in weights], kept, features)
 
 
 class _ConvFeatures(torch.autograd.Function):
@@ -175,9 +173,7 @@ class _ConvFeatures(torch.autograd.Function):
         return None, None, None, None, None, *gradients
 
 
-def _dense_forward(
-    rows: Tensor, weight: Tensor, bias: Tensor, out: Tensor | None = None
-) -> Tensor:
+def _dense_forward(rows: Tensor, weight: Tensor, bias: Tensor, out: Tensor | None = None) -> Tensor:
     from .. import _native
 
     out = torch.empty((len(rows), len(weight))) if out is None else out

@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-
 from .. import acting, engines, networks, parameters, processes, protocols, settings
 from ..engines import Engine, EngineSettings
 from ..recipes import Recipe
