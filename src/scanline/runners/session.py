@@ -15,16 +15,25 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
 
 from ..records import EpisodeEnd, Saved, Slot
 from .checkpoint import Checkpoints, CheckpointSettings
-from .clock import OTHER
+from .clock import EVALUATION, OTHER
+from .evaluating import Evaluations
 from .folder import RunFolder
 from .live import LiveSettings, LiveView
 from .progress import Metric, Progress, ProgressSettings
 from .segments import Segments
 from .stopping import Limits, SaveSchedule, SaveSettings, Signals, Stop
 from .watchdog import Watchdog, WatchdogSettings
+
+
+@runtime_checkable
+class Growing(Protocol):
+    """A part that may write some of its state before the next checkpoint needs it."""
+
+    def grow(self) -> None: ...
 
 
 class NotFiniteError(RuntimeError):
@@ -62,6 +71,9 @@ class Session:
         self._title = title
         self._live: LiveView | None = None
         self._saved: Mapping[str, Saved] = {}
+        self._growing: list[Growing] = []
+        self.evaluations: Evaluations | None = None
+        """Where pauses for evaluation are wanted; set before `running`."""
 
     @contextmanager
     def running(
@@ -75,6 +87,9 @@ class Session:
         Time counts from here on: what `begin` takes, e.g. to start the games, is no training.
         """
         self._saved = {**saved, "progress": self.progress, "spans": self.spans}
+        if self.evaluations is not None:
+            self._saved = {**self._saved, "evaluations": self.evaluations}
+        self._growing = [part for part in saved.values() if isinstance(part, Growing)]
         with ExitStack() as stack:
             stack.callback(self.folder.close)
             self.spans.restart()
@@ -84,6 +99,8 @@ class Session:
             self._saves.saved(self.progress.agent_steps)
             self.progress.open(self.folder.path)
             stack.callback(self.progress.close)
+            if self.evaluations is not None:
+                self.evaluations.open(self.folder.path)
             stack.enter_context(self._signals)
             stack.enter_context(self._watchdog())
             live = LiveView(self._settings.live, self.progress, self._limits, title=self._title)
@@ -95,9 +112,16 @@ class Session:
             except BaseException:
                 self._rescue()
                 raise
-            self.save()
+            if self._settings.saving.save_at_end:
+                self.save()
             if self.stop is not None:
                 live.finish(self.stop, self.folder.path)
+
+    @property
+    def replay_segment_agent_steps(self) -> int:
+        """Agent steps of a replay per segment; 0 where nothing is kept between checkpoints."""
+        saving = self._settings.saving
+        return saving.replay_segment_agent_steps if saving.save_at_end else 0
 
     def segments(self, name: str) -> Segments:
         """Rows beside the checkpoints, for a part that grows at one end; ask before `running`."""
@@ -108,11 +132,16 @@ class Session:
         self.spans.mark(OTHER)
         if self.progress.write_row_if_due():
             self._refuse_not_finite()
+        if self.evaluations is not None and self.evaluations.due(self.progress.agent_steps):
+            with self.spans.during(EVALUATION):
+                self.evaluations.hold(self.progress.agent_steps)
         self.stop = self._signals.stop or self._limits.reached(
             agent_steps=self.progress.agent_steps,
             seconds=self.spans.training_seconds(),
             score=self.progress.scores.full_mean,
         )
+        for part in self._growing:
+            part.grow()
         if self.stop is None and self._saves.due(self.progress.agent_steps):
             self.save()
         if self._live is not None:

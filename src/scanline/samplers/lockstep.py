@@ -25,7 +25,7 @@ from ..records import Array, EpisodeEnd, Policy, Slot, State, StepArrays, to_arr
 from .episodes import Episodes
 
 Mark = Callable[[str], None]
-"""Told which part ('acting', 'environment') the time from now on belongs to."""
+"""Told which part ('acting', 'environment', 'other') the time from now on belongs to."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,6 +142,7 @@ class LockstepSampler:
             self._receive(into, targets, into.num_steps - 1, group)
         self._env_steps += into.num_steps
         self._keep(into, into.num_steps)
+        self._mark("other")
         return into
 
     def drain_episodes(self) -> list[EpisodeEnd]:

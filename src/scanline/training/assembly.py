@@ -14,7 +14,7 @@ from typing import Any
 from .. import acting, engines, networks, parameters, processes, protocols, settings
 from ..engines import Engine, EngineSettings
 from ..recipes import Recipe
-from ..records import Saved, Slot, Spaces, Store
+from ..records import Algorithm, Saved, Slot, Spaces, Store
 from ..runners import concurrent, off_policy, on_policy
 from ..runners.concurrent import Concurrent
 from ..runners.off_policy import Alternate
@@ -33,6 +33,25 @@ from ..stores import (
 from .plan import Plan
 
 Say = Callable[[str], None]
+Mark = Callable[[str], Any]
+
+
+def unmarked(part: str) -> None:
+    """Where nobody listens: a clock splits the time of one thread only."""
+
+
+def unchanged(algorithm: Algorithm) -> Algorithm:
+    return algorithm
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attachments:
+    """What watches or stands around the parts of a run, for measurements; nothing by default."""
+
+    mark_threads: Mark = unmarked
+    """Told, by samplers that play side by side, what their thread does from now on."""
+    around: Callable[[Algorithm], Algorithm] = unchanged
+    """Makes the algorithm that acts and learns from the recipe's own."""
 
 
 def engine_settings(plan: Plan, **changes: Any) -> EngineSettings:
@@ -135,12 +154,14 @@ class Parts:
             sampler.engine.close()
 
 
-def assemble(plan: Plan, mark: Callable[[str], Any], say: Say = print) -> Parts:
+def assemble(
+    plan: Plan, mark: Mark, say: Say = print, attachments: Attachments | None = None
+) -> Parts:
     """Settings to parts."""
     share_cores(plan)
     built, plan = fitting_engines(plan, say)
     try:
-        return wire(plan, built, mark, say)
+        return wire(plan, built, mark, say, attachments or Attachments())
     except BaseException:
         for engine in built:
             engine.close()
@@ -154,14 +175,16 @@ def share_cores(plan: Plan) -> None:
     networks.share_cores(plan.run.torch_threads or processes.granted_cores(), native and named)
 
 
-def wire(plan: Plan, built: Sequence[Engine], mark: Callable[[str], Any], say: Say) -> Parts:
+def wire(
+    plan: Plan, built: Sequence[Engine], mark: Mark, say: Say, attachments: Attachments
+) -> Parts:
     """The engines of a plan with everything around them."""
     recipe, pace = plan.recipe, plan.recipe.pace
-    algorithm = recipe.algorithm.spanning(recipe.agent_steps)
+    algorithm = attachments.around(recipe.algorithm.spanning(recipe.agent_steps))
     learner = build_learner(plan, built[0].spaces, plan.run.seed)
     side_by_side = isinstance(pace, Concurrent)
     samplers = [
-        LockstepSampler(engine, plan.run.seed, unmarked if side_by_side else mark)
+        LockstepSampler(engine, plan.run.seed, attachments.mark_threads if side_by_side else mark)
         for engine in built
     ]
     loop = on_policy.Loop(
@@ -183,10 +206,6 @@ def build_memory(recipe: Recipe, learner: parameters.LocalParameters) -> network
     same_inputs = not learner.views.state
     rows = sampling.num_envs * sampling.horizon_agent_steps
     return networks.Memory(learner.network, rows if once and same_inputs else 0)
-
-
-def unmarked(part: str) -> None:
-    """For samplers in threads: a clock splits the time of one thread only."""
 
 
 def source_of(learner: parameters.LocalParameters, pace: Alternate | Concurrent) -> acting.Source:
@@ -213,9 +232,10 @@ def build_blocks(
 def build_learner(plan: Plan, spaces: Spaces, seed: int) -> parameters.LocalParameters:
     """Network, optimiser and, where the recipe has one, target."""
     recipe, algorithm = plan.recipe, plan.recipe.algorithm
-    network = networks.build(
-        recipe.network, spaces, algorithm.head, seed=seed, kernels=plan.run.kernels
+    head = networks.HeadSettings(
+        kind=algorithm.head, conv_gradient_scale=recipe.conv_gradient_scale
     )
+    network = networks.build(recipe.network, spaces, head, seed=seed, kernels=plan.run.kernels)
     return parameters.LocalParameters(
         network.to(plan.run.device),
         recipe.optimiser,
@@ -258,7 +278,9 @@ def saved_store(store: Store, session: Session, samplers: Sequence[LockstepSampl
     if not isinstance(store, Replay):
         return store
     streams = [session.segments(f"replay-{writer}") for writer in range(len(samplers))]
-    return ReplayRows(store, streams, games_go_on=samplers[0].engine.can_snapshot)
+    rows = session.replay_segment_agent_steps // sum(s.engine.settings.num_envs for s in samplers)
+    can_snapshot = samplers[0].engine.can_snapshot
+    return ReplayRows(store, streams, games_go_on=can_snapshot, segment_rows=rows)
 
 
 def policy_of(
