@@ -11,27 +11,24 @@ from __future__ import annotations
 
 import torch
 
-from .. import streams
 from ..records import Batch, to_array
 from .gather import Gather
-from .sampling import Rule
+from .sampling import Draw, Draws, Rule
 
 
 class Reader:
     """Draws for one learner."""
 
-    def __init__(
-        self, gather: Gather, rule: Rule, batch_size: int, seed: int, purpose: str
-    ) -> None:
+    def __init__(self, gather: Gather, rule: Rule, batch_size: int, draws: Draws) -> None:
         self.rule, self.num_draws = rule, 0
-        self._gather, self._seed, self._purpose = gather, seed, purpose
+        self._gather, self._draws = gather, draws
         self._indices = torch.zeros(batch_size, dtype=torch.int64)
 
     def draw(self, agent_steps: int) -> Batch:
         """One batch, keyed by the number of this draw."""
-        random = streams.generator(self._seed, self._purpose, self.num_draws)
+        draw = Draw(self._draws, self.num_draws, agent_steps)
         places = to_array(self._indices)
-        self.rule.draw(random, agent_steps, places)
+        self.rule.draw(draw, places)
         self._gather.read(places)
         self.num_draws += 1
         return Batch(
@@ -40,7 +37,7 @@ class Reader:
             columns=self._gather.columns,
             agent_steps=agent_steps,
             update=self.num_draws - 1,
-            random=random,
+            random=draw.random,
             next_observations=self._gather.next_observations,
             weights=self.rule.weights,
             indices=self._indices,

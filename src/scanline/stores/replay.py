@@ -32,7 +32,7 @@ from .n_step import TRUNCATED
 from .reader import Reader
 from .replay_settings import ReplaySettings, ReplayShape, sizes_of, stored_per_env
 from .ring import Ring
-from .sampling import Circle, Sampling, UniformSampling
+from .sampling import Circle, Draws, Sampling, UniformSampling
 
 
 class Replay:
@@ -62,11 +62,12 @@ class Replay:
         self._begin(columns or {})
 
     def _new_reader(self, batch_size: int, sampling: Sampling, purpose: str) -> Reader:
-        circle = Circle(self._ring.num_rows, self._shape.num_envs)
+        first_env_id = self._shape.first_env_id
+        circle = Circle(self._ring.num_rows, self._shape.num_envs, first_env_id)
         accumulator = self._settings.accumulator
         gather = Gather(self._ring, self._finals, self._spaces, accumulator, batch_size)
         rule = sampling.start(circle, batch_size)
-        return Reader(gather, rule, batch_size, self._seed, purpose)
+        return Reader(gather, rule, batch_size, Draws(self._seed, purpose, first_env_id))
 
     def _begin(self, columns: Mapping[str, Column]) -> None:
         num, steps = self._shape.num_writers, self._shape.rollout_agent_steps
@@ -74,6 +75,8 @@ class Replay:
         self._blocks = [
             Block(Slot.allocate(self._spaces, steps, num_envs, columns)) for _ in range(num)
         ]
+        for block in self._blocks:
+            block.slot.num_learners = num * self._shape.num_learners
         self._new_finals: list[list[tuple[int, int, Tensor]]] = [[] for _ in range(num)]
         self._reached = [0] * num  # agent steps after the last put of each writer
         self._rows_since_cut = [self._spaces.stack] * num

@@ -14,12 +14,15 @@ from typing import Any
 
 from .. import reports, settings
 from ..evaluation import Scores
+from ..parameters import Learners
 from ..recipes import Recipe
 from ..runners import folder
 from ..runners.clock import Spans
-from ..runners.progress import Progress
+from ..runners.learners import Following
+from ..runners.progress import Progress, ProgressSettings
 from ..runners.session import Session
 from ..runners.stopping import Limits, Stop
+from . import learners
 from .assembly import Parts, Say, assemble, policy_of
 from .plan import Plan, make_plan
 from .scoring import evaluations_of, score
@@ -56,9 +59,34 @@ def train(
 
 
 def carry_out(plan: Plan, *, out: str | Path | None, resume: bool, say: Say = print) -> Run:
-    """Trains by a plan."""
+    """Trains by a plan, alone or with other learners."""
+    plan = learners.placed(plan)
+    with learners.joined(plan, follow) as group:
+        if group.leads:
+            return lead(plan, group, out=out, resume=resume, say=say)
+        follow(plan, group)
+        stop = Stop("leader", "The leading learner has ended the run.")
+        return Run(Path(out or ""), plan.recipe.agent_steps, 0.0, None, stop)
+
+
+def follow(plan: Plan, group: Learners) -> None:
+    """The whole run of a learner that does not lead: no files, no words, no decisions."""
     spans = Spans()
-    parts = assemble(plan, spans.mark, say)
+    parts = assemble(plan, spans.mark, say=lambda sentence: None, learners=group)
+    try:
+        progress = Progress(ProgressSettings(), frame_skip=1, spans=spans)
+        session = Following(parts.exchange, progress)
+        with session.running(parts.saved(session), begin=parts.begin):
+            while session.goes_on():
+                parts.turn(session)
+    finally:
+        parts.close()
+
+
+def lead(plan: Plan, group: Learners, *, out: str | Path | None, resume: bool, say: Say) -> Run:
+    """The whole run of the learner that logs, saves and decides."""
+    spans = Spans()
+    parts = assemble(plan, spans.mark, say, learners=group)
     try:
         session = open_session(parts, out, resume=resume, spans=spans)
         session.evaluations = evaluations_of(
@@ -90,7 +118,7 @@ def open_session(
     )
     run_folder = _folder(parts, out, resume)
     title = f"{plan.recipe.name} on {plan.game}"
-    return Session(run_folder, progress, limits, settings_of_session, title)
+    return Session(run_folder, progress, limits, settings_of_session, title, parts.peers)
 
 
 def _folder(parts: Parts, out: str | Path | None, resume: bool) -> folder.RunFolder:
