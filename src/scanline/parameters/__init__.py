@@ -1,10 +1,14 @@
 """Parameters: who owns the weights, and the one place where they change.
 
 Takes losses by parameter group; gives views, gradient norms and a complete state.
-Sees records.py and schedules.py only: no network's layers, no algorithm, no store.
-local.py holds them in this process; optimisers.py says how a gradient becomes a step.
+Sees records.py, schedules.py and processes.py only: no network's layers, no algorithm, no store.
+local.py holds them in this process; optimisers.py says how a gradient becomes a step. central.py
+is a store that several learners share, chunked.py how they step it, learner.py their own copies.
 """
 
+from .central import CentralSettings, Layout, SharedStore, Store, StoreStuckError
+from .chunked import ChunkedStep, MultiStepAdam, NotFiniteGradientError
+from .learner import CentralParameters, Owner, shared_store
 from .local import AllReduce, Grouped, LocalParameters
 from .optimisers import (
     Adam,
@@ -17,10 +21,21 @@ from .optimisers import (
 __all__ = [
     "Adam",
     "AllReduce",
+    "CentralParameters",
+    "CentralSettings",
+    "ChunkedStep",
     "Grouped",
+    "Layout",
     "LocalParameters",
+    "MultiStepAdam",
+    "NotFiniteGradientError",
     "Optimiser",
     "OptimiserSettings",
+    "Owner",
     "RMSProp",
+    "SharedStore",
+    "Store",
+    "StoreStuckError",
     "build_optimiser",
+    "shared_store",
 ]

@@ -31,6 +31,9 @@ Value = TypeVar("Value")
 AllReduce = Callable[[Sequence[Tensor]], None]
 """Replaces gradients in place by what all learners agree on."""
 
+BuildOptimiser = Callable[[str, list[nn.Parameter], OptimiserSettings], Optimiser]
+"""Makes the optimiser of a group, given its name, its parameters and its settings."""
+
 
 @runtime_checkable
 class Grouped(Protocol):
@@ -44,6 +47,7 @@ class Group:
     """Parameters that share a loss, an optimiser and a clip."""
 
     parameters: list[nn.Parameter]
+    settings: OptimiserSettings
     optimiser: Optimiser
     max_grad_norm: float | None
 
@@ -62,7 +66,7 @@ class Group:
 class LocalParameters:
     """Parameters that live in this process and are changed by `apply` alone."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (each is a choice of its own)
         self,
         network: nn.Module,
         optimiser: OptimiserSettings | Mapping[str, OptimiserSettings],
@@ -71,19 +75,32 @@ class LocalParameters:
         with_target: bool = False,
         algorithm_state: Mapping[str, Tensor] | None = None,
         all_reduce: AllReduce | None = None,
+        build: BuildOptimiser | None = None,
     ) -> None:
+        """`build` makes a group's optimiser where it is not to be a local one."""
         self.network = network
         self.version = 0
         """Updates so far."""
         self.target_version = 0
         """Updates in the weights of the target copy."""
         self._all_reduce = all_reduce
+        make = build or (lambda name, parameters, chosen: build_optimiser(parameters, chosen))
         self._groups = {
-            name: build_group(parameters, of_group(optimiser, name), of_group(max_grad_norm, name))
+            name: Group(
+                parameters,
+                of_group(optimiser, name),
+                make(name, parameters, of_group(optimiser, name)),
+                checked_norm(of_group(max_grad_norm, name)),
+            )
             for name, parameters in trainable_groups(network).items()
         }
         target = copy.deepcopy(network).requires_grad_(False) if with_target else None
         self._views = Views(live=network, target=target, state=dict(algorithm_state or {}))
+
+    @property
+    def groups(self) -> Mapping[str, Group]:
+        """Parameters by the loss that moves them."""
+        return self._groups
 
     @property
     def views(self) -> Views:
@@ -156,14 +173,12 @@ class LocalParameters:
         self.keep({name: value.to(device, copy=True) for name, value in state["algorithm"].items()})
 
 
-def build_group(
-    parameters: list[nn.Parameter], optimiser: OptimiserSettings, max_grad_norm: float | None
-) -> Group:
+def checked_norm(max_grad_norm: float | None) -> float | None:
     if max_grad_norm is not None and not max_grad_norm >= 0:
         raise ValueError(
             f"max_grad_norm={max_grad_norm} is no norm; use a positive one, or 0 for no clipping."
         )
-    return Group(parameters, build_optimiser(parameters, optimiser), max_grad_norm)
+    return max_grad_norm
 
 
 def backward(groups: Mapping[str, Group], losses: Mapping[str, Tensor]) -> None:
