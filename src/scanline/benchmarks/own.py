@@ -40,7 +40,7 @@ def whole_run(work: Work) -> Figures:
     plan = plan_of(work)
     marks: list[tuple[float, int, int]] = []
     with tempfile.TemporaryDirectory() as folder:
-        parts = training.assemble(plan, Spans().mark, say=lambda sentence: None)
+        parts = training.prepared(plan, Spans().mark, say=lambda sentence: None)
         session = training.open_session(parts, Path(folder) / "run")
         with session.running(parts.saved(session), resume=False, begin=parts.begin):
             begun = time.perf_counter()
@@ -52,7 +52,7 @@ def whole_run(work: Work) -> Figures:
         parts.close()
     (t0, steps0, updates0), (t1, steps1, updates1) = marks
     rate = (steps1 - steps0) / (t1 - t0)
-    skip = parts.engine.settings.protocol.frame_skip
+    skip = parts.protocol.frame_skip
     return {
         "agent_sps": rate,
         "raw_fps": rate * skip,

@@ -3,10 +3,11 @@
 Takes losses by parameter group; gives views, gradient norms and a complete state.
 Sees records.py, schedules.py and processes.py only: no network's layers, no algorithm, no store.
 local.py holds them in this process; optimisers.py says how a gradient becomes a step. central.py
-is a store that several learners share, chunked.py how they step it, learner.py their own copies.
+is a store that several learners share, chunked.py how they step it, learner.py their own copies;
+published.py is what threads may read while one of them writes.
 """
 
-from .central import CentralSettings, Layout, SharedStore, Store, StoreStuckError
+from .central import Alone, CentralSettings, Layout, SharedStore, Store, StoreStuckError
 from .chunked import ChunkedStep, MultiStepAdam, NotFiniteGradientError
 from .learner import CentralParameters, Owner, shared_store
 from .local import AllReduce, Grouped, LocalParameters
@@ -17,10 +18,12 @@ from .optimisers import (
     RMSProp,
     build_optimiser,
 )
+from .published import Published, Snapshot
 
 __all__ = [
     "Adam",
     "AllReduce",
+    "Alone",
     "CentralParameters",
     "CentralSettings",
     "ChunkedStep",
@@ -32,8 +35,10 @@ __all__ = [
     "Optimiser",
     "OptimiserSettings",
     "Owner",
+    "Published",
     "RMSProp",
     "SharedStore",
+    "Snapshot",
     "Store",
     "StoreStuckError",
     "build_optimiser",

@@ -32,6 +32,11 @@ does where the parameter is whole."""
 
 
 @dataclass(frozen=True, kw_only=True)
+class Alone:
+    """The weights are one learner's."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class CentralSettings:
     """How learners share one set of weights."""
 

@@ -78,6 +78,8 @@ class Central:
         """Time spent waiting for locks so far."""
         self.version = 0
         """Updates in the weights that this learner has."""
+        self.own_updates = 0
+        """Updates of the store that were this learner's."""
 
     def take_gradient(self) -> None:
         self.flat.gather([each.grad for each in self.flat.parameters], self.gradient)
@@ -162,6 +164,7 @@ class ChunkedStep(Central):
         self.take_gradient()
         self._rate = learning_rate
         self.visit(self._update)
+        self.own_updates += 1
 
     def _update(self, number: int) -> None:
         self._optimisers[number].step(self._rate)
@@ -215,6 +218,7 @@ class MultiStepAdam(Central):
     def pull(self) -> None:
         """Merges what was stepped since the last time; the merged weights are then the own ones."""
         self.visit(self._merge)
+        self.own_updates += self._num_steps
         self._num_steps = 0
         for each in (self._sum, self._square_sum):
             each.zero_()

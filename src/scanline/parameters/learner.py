@@ -60,13 +60,17 @@ class CentralParameters(LocalParameters):
             return made
 
         super().__init__(network, optimiser, build=build, **options)
-        self.lag_updates = 0
         self.pull()
 
     @property
     def waited_seconds(self) -> float:
         """Time spent waiting for locks so far."""
         return sum(each.waited_seconds for each in self._central)
+
+    @property
+    def own_updates(self) -> int:
+        """Updates of the store that were this learner's."""
+        return self._central[0].own_updates
 
     def pull(self) -> None:
         """Makes the own weights the central ones."""

@@ -113,6 +113,22 @@ class LocalParameters:
         """One update; gives the norm of every group's gradient before clipping, detached."""
         groups = self._groups_with(losses)
         backward(groups, losses)
+        return self._step(groups, learning_rate)
+
+    def apply_gradients(
+        self,
+        gradients: Mapping[str, Sequence[Tensor | None]],
+        learning_rate: float | Mapping[str, float],
+    ) -> dict[str, Tensor]:
+        """One update with gradients from elsewhere, in the order of each group's parameters."""
+        for name, group in self._groups.items():
+            for each, gradient in zip(group.parameters, gradients[name], strict=True):
+                each.grad = gradient
+        return self._step(self._groups, learning_rate)
+
+    def _step(
+        self, groups: Mapping[str, Group], learning_rate: float | Mapping[str, float]
+    ) -> dict[str, Tensor]:
         if self._all_reduce is not None:
             self._all_reduce([grad for group in groups.values() for grad in group.gradients()])
         norms = {name: group.step(of_group(learning_rate, name)) for name, group in groups.items()}

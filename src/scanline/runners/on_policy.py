@@ -15,7 +15,7 @@ from ..parameters import LocalParameters
 from ..records import Algorithm, Batch, Policy, Store
 from ..samplers import LockstepSampler
 from .clock import LEARNING, OTHER
-from .session import Session
+from .session import Listener
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,13 +31,13 @@ class Loop:
     """Of agent steps."""
 
 
-def turn(loop: Loop, session: Session) -> None:
+def turn(loop: Loop, session: Listener) -> None:
     """One rollout, and what can be learned from it."""
     collect(loop, session)
     learn(loop, session, loop.store.batches())
 
 
-def collect(loop: Loop, session: Session) -> None:
+def collect(loop: Loop, session: Listener) -> None:
     """One rollout into the store."""
     into = loop.store.slot()
     into.agent_steps = session.progress.agent_steps
@@ -50,7 +50,7 @@ def collect(loop: Loop, session: Session) -> None:
     session.collected(slot, loop.sampler.drain_episodes())
 
 
-def learn(loop: Loop, session: Session, batches: Iterable[Batch]) -> None:
+def learn(loop: Loop, session: Listener, batches: Iterable[Batch]) -> None:
     """One update per batch."""
     session.spans.mark(LEARNING)
     for batch in batches:

@@ -15,16 +15,30 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from ..records import EpisodeEnd, Saved, Slot
 from .checkpoint import Checkpoints, CheckpointSettings
-from .clock import OTHER
+from .clock import OTHER, Spans
 from .folder import RunFolder
 from .live import LiveSettings, LiveView
 from .progress import Metric, Progress, ProgressSettings
 from .segments import Segments
 from .stopping import Limits, SaveSchedule, SaveSettings, Signals, Stop
 from .watchdog import Watchdog, WatchdogSettings
+
+
+class Listener(Protocol):
+    """Whom a loop tells what it does."""
+
+    progress: Progress
+    spans: Spans
+
+    def collected(self, slot: Slot, ends: Sequence[EpisodeEnd]) -> None:
+        """Told after every rollout."""
+
+    def updated(self, metrics: Mapping[str, Metric]) -> None:
+        """Told after every update."""
 
 
 class NotFiniteError(RuntimeError):
@@ -62,6 +76,8 @@ class Session:
         self._title = title
         self._live: LiveView | None = None
         self._saved: Mapping[str, Saved] = {}
+        self.is_exact = True
+        """Whether a resumed run would end bit for bit like this one."""
 
     @contextmanager
     def running(
@@ -130,6 +146,19 @@ class Session:
         self.progress.note_values({"perf/policy_lag": float(lag_updates)})
         self.progress.note_episodes(ends)
 
+    def told(
+        self,
+        num_agent_steps: int,
+        num_updates: int,
+        metrics: Mapping[str, Metric],
+        ends: Sequence[EpisodeEnd],
+    ) -> None:
+        """Told what learners or threads have done since they last told."""
+        self.progress.advance(num_agent_steps)
+        self.progress.updates += num_updates
+        self.progress.note_values(metrics)
+        self.progress.note_episodes(ends)
+
     def updated(self, metrics: Mapping[str, Metric]) -> None:
         """Told after every update."""
         self.progress.note(metrics)
@@ -137,6 +166,7 @@ class Session:
     def save(self, exact: bool = True) -> None:
         """Writes a checkpoint of all parts."""
         state = {name: part.state() for name, part in self._saved.items()}
+        exact = exact and self.is_exact
         self._checkpoints.save({"exact": exact, **state}, self.progress.agent_steps)
         self._saves.saved(self.progress.agent_steps)
 
@@ -147,7 +177,7 @@ class Session:
             return False
         for name, part in self._saved.items():
             part.load(found.state[name])
-        if not found.state["exact"]:
+        if not found.state["exact"] and self.is_exact:
             warnings.warn(
                 f"{found.path} was saved when the run failed: it goes on from there, but not bit "
                 "for bit as it would have without the failure.",

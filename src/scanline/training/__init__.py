@@ -3,7 +3,7 @@
 from .assembly import Parts, assemble
 from .plan import Plan, RunSettings, make_plan, read_plan
 from .scoring import EVALUATION_SEED, LoadedPolicy, evaluate, film, load_policy, score
-from .train import Run, carry_out, open_session, train
+from .train import Run, carry_out, open_session, prepared, train
 
 __all__ = [
     "EVALUATION_SEED",
@@ -19,6 +19,7 @@ __all__ = [
     "load_policy",
     "make_plan",
     "open_session",
+    "prepared",
     "read_plan",
     "score",
     "train",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 
@@ -19,14 +19,16 @@ from ..recipes import Recipe
 from ..records import Saved, Slot, Spaces, Store
 from ..runners import concurrent, off_policy, on_policy
 from ..runners.concurrent import Concurrent
+from ..runners.free_running import FreeRunning
 from ..runners.off_policy import Alternate
 from ..runners.replay_rows import ReplayRows
 from ..runners.session import Session
-from ..samplers import LockstepSampler
+from ..samplers import LockstepSampler, SamplingSettings
 from ..stores import (
     Replay,
     ReplaySettings,
     ReplayShape,
+    RolloutSettings,
     RolloutStore,
     WindowSettings,
     WindowStore,
@@ -34,6 +36,8 @@ from ..stores import (
 from .plan import Plan
 
 Say = Callable[[str], None]
+Built = TypeVar("Built")
+Pace = Alternate | Concurrent | FreeRunning
 
 
 def engine_settings(plan: Plan, **changes: Any) -> EngineSettings:
@@ -58,14 +62,19 @@ def engine_settings(plan: Plan, **changes: Any) -> EngineSettings:
 
 def fitting_engines(plan: Plan, say: Say) -> tuple[list[Engine], Plan]:
     """The engines of a plan, and the plan with the protocol that they can honour."""
+    return fitting(plan, say, build_engines)
+
+
+def fitting(plan: Plan, say: Say, build: Callable[[Plan], Built]) -> tuple[Built, Plan]:
+    """What is built by a plan, and the plan with the protocol that the engine can honour."""
     try:
-        return build_engines(plan), plan
+        return build(plan), plan
     except engines.ProtocolRefusedError as refusal:
         if plan.run.strict_protocol:
             raise
         say(f"{refusal} This run uses it.")
         plan = settings.override(plan, {"protocol": refusal.nearest})
-        return build_engines(plan), plan
+        return build(plan), plan
 
 
 def build_engines(plan: Plan) -> list[Engine]:
@@ -96,9 +105,20 @@ class Parts:
     blocks: concurrent.Blocks | None = None
     """What plays and learns where the pace is concurrent."""
 
+    is_exact = True
+    """Whether a resumed run ends bit for bit like one that was not stopped."""
+
     @property
     def engine(self) -> Engine:
         return self.loop.sampler.engine
+
+    @property
+    def protocol(self) -> protocols.Protocol:
+        return self.engine.settings.protocol
+
+    @property
+    def parameters(self) -> parameters.LocalParameters:
+        return self.loop.parameters
 
     def begin(self) -> None:
         """Starts the games of a run that was not resumed."""
@@ -174,7 +194,7 @@ def unmarked(part: str) -> None:
     """For samplers in threads: a clock splits the time of one thread only."""
 
 
-def source_of(learner: parameters.LocalParameters, pace: Alternate | Concurrent) -> acting.Source:
+def source_of(learner: parameters.LocalParameters, pace: Pace) -> acting.Source:
     """The weights that act: the live ones, or in blocks the target."""
     if not isinstance(pace, Concurrent):
         return lambda: (learner.views, learner.version)
@@ -191,6 +211,7 @@ def build_blocks(
     if not isinstance(recipe.pace, Concurrent):
         return None
     assert isinstance(recipe.store, ReplaySettings)  # a recipe refuses others
+    assert isinstance(recipe.sampling, SamplingSettings)
     sizes = concurrent.Blocking.of(recipe.pace, recipe.sampling, recipe.store)
     return concurrent.Blocks(loop, samplers, recipe.pace, sizes)
 
@@ -208,7 +229,7 @@ def build_learner(plan: Plan, spaces: Spaces, seed: int) -> parameters.LocalPara
     )
 
 
-def build_store(plan: Plan, spaces: Spaces, say: Say) -> Store:
+def build_store(plan: Plan, spaces: Spaces, say: Say, first_env_id: int = 0) -> Store:
     """The store that the kind of its settings asks for, with arrays of its own."""
     recipe, sampling, kind = plan.recipe, plan.recipe.sampling, plan.recipe.store
     columns = recipe.algorithm.columns(spaces)
@@ -218,8 +239,9 @@ def build_store(plan: Plan, spaces: Spaces, say: Say) -> Store:
     if isinstance(kind, WindowSettings):
         arrays = Slot.allocate(spaces, kind.num_kept_steps, num_envs, columns)
         return WindowStore(arrays, kind, num_steps)
+    assert isinstance(kind, RolloutSettings)  # segments are those of free-running recipes
     slot = Slot.allocate(spaces, num_steps, num_envs, columns)
-    return RolloutStore(slot, kind, plan.run.seed)
+    return RolloutStore(slot, kind, plan.run.seed, first_env_id)
 
 
 def build_replay(plan: Plan, kind: ReplaySettings, spaces: Spaces, say: Say) -> Replay:

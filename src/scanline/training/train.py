@@ -6,21 +6,29 @@ Knows the order of a run's life; the loop and the parts are others'.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from .. import settings
 from ..evaluation import Scores
+from ..parameters import CentralSettings
 from ..recipes import Recipe
 from ..runners import folder
 from ..runners.clock import Spans
+from ..runners.free_running import FreeRunning
 from ..runners.progress import Progress
 from ..runners.session import Session
 from ..runners.stopping import Limits, Stop
 from .assembly import Parts, Say, assemble, policy_of
+from .fleet import FleetParts, assemble_fleet
+from .free import FreeParts, assemble_free
 from .plan import Plan, make_plan
 from .scoring import score
+
+Runnable = Parts | FleetParts | FreeParts
+"""What a session can run: begun, turned, saved and closed."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +62,7 @@ def train(
 def carry_out(plan: Plan, *, out: str | Path | None, resume: bool, say: Say = print) -> Run:
     """Trains by a plan."""
     spans = Spans()
-    parts = assemble(plan, spans.mark, say)
+    parts = prepared(plan, spans.mark, say)
     try:
         session = open_session(parts, out, resume=resume, spans=spans)
         with session.running(parts.saved(session), resume=resume, begin=parts.begin):
@@ -65,11 +73,20 @@ def carry_out(plan: Plan, *, out: str | Path | None, resume: bool, say: Say = pr
         parts.close()
 
 
+def prepared(plan: Plan, mark: Callable[[str], Any], say: Say = print) -> Runnable:
+    """The parts of a run, by the kinds of the recipe's exchange and pace."""
+    if isinstance(plan.recipe.exchange, CentralSettings):
+        return assemble_fleet(plan, say)
+    if isinstance(plan.recipe.pace, FreeRunning):
+        return assemble_free(plan, say)
+    return assemble(plan, mark, say)
+
+
 def open_session(
-    parts: Parts, out: str | Path | None, *, resume: bool = False, spans: Spans | None = None
+    parts: Runnable, out: str | Path | None, *, resume: bool = False, spans: Spans | None = None
 ) -> Session:
     """The run's folder and all that surrounds its loop."""
-    plan, protocol = parts.plan, parts.engine.settings.protocol
+    plan, protocol = parts.plan, parts.protocol
     limits = Limits(
         agent_steps=plan.recipe.agent_steps,
         seconds=plan.run.seconds,
@@ -81,23 +98,25 @@ def open_session(
     )
     run_folder = _folder(parts, out, resume)
     title = f"{plan.recipe.name} on {plan.game}"
-    return Session(run_folder, progress, limits, settings_of_session, title)
+    session = Session(run_folder, progress, limits, settings_of_session, title)
+    session.is_exact = parts.is_exact
+    return session
 
 
-def _folder(parts: Parts, out: str | Path | None, resume: bool) -> folder.RunFolder:
+def _folder(parts: Runnable, out: str | Path | None, resume: bool) -> folder.RunFolder:
     plan = parts.plan
     path = Path(out or folder.default_folder(plan.game, plan.recipe.name, plan.run.seed))
-    record = settings.to_dict(plan) | {"protocol": parts.engine.settings.protocol.to_dict()}
+    record = settings.to_dict(plan) | {"protocol": parts.protocol.to_dict()}
     begin = folder.RunFolder.resume if resume else folder.RunFolder.create
     return begin(path, record, folder.versions(plan.engine, ""))
 
 
-def _finished(parts: Parts, session: Session) -> Run:
+def _finished(parts: Runnable, session: Session) -> Run:
     """What the run came to; a reached target score is confirmed by evaluation games."""
     assert session.stop is not None
     confirmation = None
     if session.stop.kind == "target_score":
-        policy = policy_of(parts.plan, parts.loop.parameters)
+        policy = policy_of(parts.plan, parts.parameters)
         confirmation = score(parts.plan, policy, games=parts.plan.run.evaluation_games)
     progress = session.progress
     return Run(
