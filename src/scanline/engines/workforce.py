@@ -119,8 +119,9 @@ class Workers:
         self._call_all(READY, timeout_seconds)
 
     def order(self, group: int, kind: int) -> None:
-        self._pending[group] = {w for w, rows in enumerate(self._served) if rows[group]}
-        for worker in self._pending[group]:
+        workers = [worker for worker, rows in enumerate(self._served) if rows[group]]
+        self._pending[group] = set(workers)  # which shrinks as answers come, in another thread
+        for worker in workers:
             self._guarded(self._crew.workers[worker].order, group * _KINDS + kind)
 
     def done(self, timeout_seconds: float) -> list[int]:
