@@ -86,7 +86,7 @@ def test_a_reward_at_the_end_is_learned_and_with_the_released_code_s_flag_it_is_
     tmp_path: Path,
 ) -> None:
     """One ball per game, and the only reward comes with the last step."""
-    settings = GA3C | {"agent_steps": 60_000}
+    settings = GA3C | {"agent_steps": 25_000}
     solve("ga3c", tmp_path, settings, game=ONE_BALL, target_score=0.6)
     run = train("ga3c", tmp_path, settings | {"learn_terminal_reward": False}, ONE_BALL, 0.6)
     assert run.stop.kind == "agent_steps"
