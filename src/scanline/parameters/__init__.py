@@ -2,11 +2,12 @@
 
 Takes losses by parameter group; gives views, gradient norms and a complete state.
 Sees records.py, schedules.py and processes.py only: no network's layers, no algorithm, no store.
-local.py holds them in this process; optimisers.py says how a gradient becomes a step. central.py
-is a store that several learners share, chunked.py how they step it, learner.py their own copies;
-published.py is what threads may read while one of them writes.
+local.py holds them in this process; optimisers.py says how a gradient becomes a step. all_reduce.py
+is what several learners agree on; central.py a store that they share, chunked.py how they step it,
+learner.py their own copies; published.py is what threads may read while one of them writes.
 """
 
+from .all_reduce import LearnerLostError, Learners, LearnersDifferError, join
 from .central import Alone, CentralSettings, Layout, SharedStore, Store, StoreStuckError
 from .chunked import ChunkedStep, MultiStepAdam, NotFiniteGradientError
 from .learner import CentralParameters, Owner, shared_store
@@ -29,6 +30,9 @@ __all__ = [
     "ChunkedStep",
     "Grouped",
     "Layout",
+    "LearnerLostError",
+    "Learners",
+    "LearnersDifferError",
     "LocalParameters",
     "MultiStepAdam",
     "NotFiniteGradientError",
@@ -42,5 +46,6 @@ __all__ = [
     "Store",
     "StoreStuckError",
     "build_optimiser",
+    "join",
     "shared_store",
 ]

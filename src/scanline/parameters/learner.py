@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from ..records import State
 from .central import CentralSettings, Layout, SharedStore, Store, visit
 from .chunked import Central, ChunkedStep, Flat, MultiStepAdam, NotFiniteGradientError
-from .local import LocalParameters, of_group, trainable_groups
+from .local import LocalParameters, Watch, of_group, trainable_groups
 from .optimisers import STEP, Optimiser, OptimiserSettings, memories
 
 
@@ -79,11 +79,14 @@ class CentralParameters(LocalParameters):
         self.version = self._central[0].version
 
     def apply(
-        self, losses: Mapping[str, Tensor], learning_rate: float | Mapping[str, float]
+        self,
+        losses: Mapping[str, Tensor],
+        learning_rate: float | Mapping[str, float],
+        watch: Watch | None = None,
     ) -> dict[str, Tensor]:
         """One update of the central weights; refuses a gradient that is not finite."""
         try:
-            norms = super().apply(losses, learning_rate)
+            norms = super().apply(losses, learning_rate, watch)
         except NotFiniteGradientError as error:
             shown = ", ".join(f"{name}={loss.item():g}" for name, loss in losses.items())
             raise NotFiniteGradientError(

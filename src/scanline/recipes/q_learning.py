@@ -11,7 +11,7 @@ from ..algorithms import CategoricalDqn, Dqn, EpsilonGreedy
 from ..parameters import OptimiserSettings
 from ..runners.off_policy import Alternate
 from ..samplers import SamplingSettings
-from ..stores import NStep, PrioritisedSampling, ReplaySettings
+from ..stores import NStep, PrioritisedSampling, ReplaySettings, UniformSampling
 from .recipe import Recipe
 
 _MNIH = Recipe(
@@ -34,6 +34,9 @@ _MNIH = Recipe(
     agent_steps=50_000_000,
 )
 
+_PER_ENV = UniformSampling(spread="per-env")
+"""Several learners draw what one would draw."""
+
 _ACCELERATED = Recipe(
     name="accelerated-dqn",
     summary="Stooke and Abbeel 2018: DQN on batches of 512, two groups of environments in turn.",
@@ -46,7 +49,7 @@ _ACCELERATED = Recipe(
     sampling=SamplingSettings(
         num_envs=32, rollout_agent_steps=4, num_groups=2, decorrelation_agent_steps=2_000
     ),
-    store=ReplaySettings(batch_size=512),
+    store=ReplaySettings(batch_size=512, sampling=_PER_ENV),
     pace=Alternate(target_agent_steps=10_000),
     agent_steps=50_000_000,
 )
@@ -63,7 +66,7 @@ ROWS = (
         algorithm=CategoricalDqn(exploration=_RARELY),
         optimiser=OptimiserSettings(kind="adam", learning_rate=4.2e-4, epsilon=0.01 / 2_048),
         sampling=dataclasses.replace(_ACCELERATED.sampling, num_envs=64),
-        store=ReplaySettings(batch_size=2_048),
+        store=ReplaySettings(batch_size=2_048, sampling=_PER_ENV),
     ),
     dataclasses.replace(
         _ACCELERATED,

@@ -60,6 +60,7 @@ class Recipe:
                 "scanline.algorithms.Defaults and write `loss`."
             )
         self._check_store()
+        self._check_resets()
         if isinstance(self.algorithm, Dqn | CategoricalDqn):
             self._check_values()
         if isinstance(self.pace, Concurrent):
@@ -80,6 +81,20 @@ class Recipe:
             raise ValueError(
                 f"{type(self.algorithm).__name__} knows nothing of older policies, whose steps a "
                 "window holds; use store=RolloutSettings(...), or the algorithm Vtrace."
+            )
+
+    def _check_resets(self) -> None:
+        """Steps that were not played can be left out of a rollout only."""
+        mode = self.sampling.reset_mode
+        if mode == "hold" and not isinstance(self.store, RolloutSettings):
+            raise ValueError(
+                "reset_mode='hold' leaves steps without a game, which only a rollout can leave "
+                "out; use reset_mode='reserve' or 'inline'."
+            )
+        if mode != "inline" and isinstance(self.pace, Concurrent):
+            raise ValueError(
+                f"reset_mode={mode!r} needs a pause after every rollout, which blocks of "
+                "target_agent_steps do not have; use reset_mode='inline'."
             )
 
     def _check_values(self) -> None:
@@ -141,6 +156,10 @@ class Recipe:
             raise ValueError(
                 "normalise_pixels keeps statistics that learners of a central store do not share; "
                 "use normalise_pixels=False."
+            )
+        if self.sampling.reset_mode != "inline":
+            raise ValueError(
+                "Learners of a central store start new games at once; use reset_mode='inline'."
             )
         if exchange.rule == "multi-step-adam" and self.optimiser.kind != "adam":
             raise ValueError(

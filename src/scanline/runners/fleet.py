@@ -23,8 +23,8 @@ from typing import Any
 from ..processes import Crew, Entry, Link, SharedArrays, hire
 from ..records import EpisodeEnd, Slot, State
 from .clock import Spans
-from .concurrent import GameNumbers
 from .crew import StuckError
+from .game_numbers import GameNumbers
 from .lags import Lags
 from .progress import Metric, Progress, ProgressSettings
 from .session import Session
@@ -113,10 +113,13 @@ class Journal:
     def updated(self, metrics: Mapping[str, Metric]) -> None:
         self._report.updates += 1
         self._note_lag()
+        self.noted(metrics)
+
+    def noted(self, metrics: Mapping[str, Metric]) -> None:
         for name, value in metrics.items():
-            total, count = (
-                (0.0, 0) if name.startswith("charts/") else self._sums.get(name, (0.0, 0))
-            )
+            total, count = self._sums.get(name, (0.0, 0))
+            if name.startswith("charts/"):
+                total, count = 0.0, 0
             self._sums[name] = (total + float(value), count + 1)
 
     def _note_lag(self) -> None:

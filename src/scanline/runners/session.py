@@ -15,10 +15,11 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Protocol
 
 from ..records import EpisodeEnd, Saved, Slot
-from .checkpoint import Checkpoints, CheckpointSettings
+from .checkpoint import Checkpoint, Checkpoints, CheckpointSettings
 from .clock import OTHER, Spans
 from .folder import RunFolder
 from .live import LiveSettings, LiveView
@@ -26,6 +27,9 @@ from .progress import Metric, Progress, ProgressSettings
 from .segments import Segments
 from .stopping import Limits, SaveSchedule, SaveSettings, Signals, Stop
 from .watchdog import Watchdog, WatchdogSettings
+
+GO, SAVE, STOP = 0, 1, 2
+"""What a session tells other learners before every turn."""
 
 
 class Listener(Protocol):
@@ -39,6 +43,41 @@ class Listener(Protocol):
 
     def updated(self, metrics: Mapping[str, Metric]) -> None:
         """Told after every update."""
+
+    def noted(self, metrics: Mapping[str, Metric]) -> None:
+        """Told what belongs to no update."""
+
+
+class Peers(Protocol):
+    """Other learners of the same run."""
+
+    def begin(self, agent_steps: int | None, segments: Path) -> None:
+        """Told first: the agent steps of the checkpoint that is loaded next, None without one."""
+
+    def gathered(self, ends: Sequence[EpisodeEnd]) -> Sequence[EpisodeEnd]:
+        """The games that all learners have finished since the last call."""
+
+    def order(self, order: int) -> None:
+        """Told before every turn and before a save: `GO`, `SAVE` or `STOP`."""
+
+    def give_up(self) -> bool:
+        """The run has failed here; says whether a checkpoint of it would still be complete."""
+
+
+class Alone:
+    """No other learners."""
+
+    def begin(self, agent_steps: int | None, segments: Path) -> None:
+        pass
+
+    def gathered(self, ends: Sequence[EpisodeEnd]) -> Sequence[EpisodeEnd]:
+        return ends
+
+    def order(self, order: int) -> None:
+        pass
+
+    def give_up(self) -> bool:
+        return True
 
 
 class NotFiniteError(RuntimeError):
@@ -66,10 +105,11 @@ class Session:
         limits: Limits,
         settings: SessionSettings,
         title: str,
+        peers: Peers | None = None,
     ) -> None:
         self.folder, self.progress, self.spans = folder, progress, progress.spans
         self.stop: Stop | None = None
-        self._limits, self._settings = limits, settings
+        self._limits, self._settings, self._peers = limits, settings, peers or Alone()
         self._checkpoints = Checkpoints(folder.checkpoints, settings.checkpoints)
         self._signals = Signals()
         self._saves = SaveSchedule(settings.saving)
@@ -94,7 +134,7 @@ class Session:
         with ExitStack() as stack:
             stack.callback(self.folder.close)
             self.spans.restart()
-            if not (resume and self._loaded()):
+            if not self._loaded(self._checkpoints.latest() if resume else None):
                 begin()
                 self.spans.restart()
             self._saves.saved(self.progress.agent_steps)
@@ -129,7 +169,9 @@ class Session:
             seconds=self.spans.training_seconds(),
             score=self.progress.scores.full_mean,
         )
-        if self.stop is None and self._saves.due(self.progress.agent_steps):
+        due = self.stop is None and self._saves.due(self.progress.agent_steps)
+        self._peers.order(STOP if self.stop is not None else SAVE if due else GO)
+        if due:
             self.save()
         if self._live is not None:
             self._live.look()
@@ -138,7 +180,7 @@ class Session:
     def collected(self, slot: Slot, ends: Sequence[EpisodeEnd]) -> None:
         """Told after every rollout."""
         self.progress.note_slot(slot)
-        self.progress.note_episodes(ends)
+        self.progress.note_episodes(self._peers.gathered(ends))
 
     def played(self, num_agent_steps: int, lag_updates: int, ends: Sequence[EpisodeEnd]) -> None:
         """Told after a block that several samplers have played."""
@@ -163,6 +205,10 @@ class Session:
         """Told after every update."""
         self.progress.note(metrics)
 
+    def noted(self, metrics: Mapping[str, Metric]) -> None:
+        """Told what belongs to no update."""
+        self.progress.note_values(metrics)
+
     def save(self, exact: bool = True) -> None:
         """Writes a checkpoint of all parts."""
         state = {name: part.state() for name, part in self._saved.items()}
@@ -170,9 +216,9 @@ class Session:
         self._checkpoints.save({"exact": exact, **state}, self.progress.agent_steps)
         self._saves.saved(self.progress.agent_steps)
 
-    def _loaded(self) -> bool:
+    def _loaded(self, found: Checkpoint | None) -> bool:
         """Whether there was a checkpoint; a run killed before its first one begins again."""
-        found = self._checkpoints.latest()
+        self._peers.begin(found.agent_steps if found else None, self._checkpoints.segments_folder)
         if found is None:
             return False
         for name, part in self._saved.items():
@@ -186,7 +232,12 @@ class Session:
         return True
 
     def _rescue(self) -> None:
-        """Saves what can be saved of a run that failed, without hiding why it failed."""
+        """Saves what can be saved of a run that failed, without hiding why it failed.
+
+        Where other learners' parts are out of reach, an earlier checkpoint is worth more.
+        """
+        if not self._peers.give_up() and self._checkpoints.any_complete:
+            return
         try:
             self.save(exact=False)
         except Exception as error:  # the first error is the one to show

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from types import FrameType, TracebackType
 from typing import Any, Literal, NamedTuple
 
-StopKind = Literal["agent_steps", "seconds", "target_score", "signal"]
+StopKind = Literal["agent_steps", "seconds", "target_score", "signal", "leader"]
 
 
 class Stop(NamedTuple):

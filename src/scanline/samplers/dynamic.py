@@ -26,6 +26,7 @@ from ..records import EpisodeEnd, Policy, Slot, State, StepArrays, to_array
 from ..stores import SegmentQueue, SegmentSettings, SegmentShape
 from .episodes import Episodes
 from .lanes import Scratch
+from .resets import ResetMode
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +46,8 @@ class DynamicSettings:
     prediction_timeout_seconds: float = 0.002
     """Longest wait for `min_predictions` once there is one, in seconds."""
     decorrelation_agent_steps: ClassVar[int] = 0
+    reset_mode: ClassVar[ResetMode] = "inline"
+    reserves: ClassVar[int] = 0
 
     def __post_init__(self) -> None:
         if self.num_envs < 1 or self.envs_per_agent < 1 or self.num_envs % self.envs_per_agent:

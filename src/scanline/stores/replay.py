@@ -22,7 +22,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .. import stacks, streams
+from .. import stacks
 from ..records import Batch, Column, Experience, Slot, Spaces, State, to_array
 from . import memory
 from .blocks import Block
@@ -32,7 +32,7 @@ from .heads import Heads
 from .n_step import TRUNCATED
 from .replay_settings import ReplaySettings, ReplayShape, sizes_of, stored_per_env
 from .ring import Ring
-from .sampling import Circle
+from .sampling import Circle, Draw
 
 
 class Replay:
@@ -59,7 +59,7 @@ class Replay:
         self._gather = Gather(
             self._ring, self._finals, spaces, settings.accumulator, settings.batch_size
         )
-        circle = Circle(limits.num_rows, shape.num_envs)
+        circle = Circle(limits.num_rows, shape.num_envs, shape.first_env_id)
         self._rule = settings.sampling.start(circle, settings.batch_size)
         self._indices = torch.zeros(settings.batch_size, dtype=torch.int64)
         self._begin(columns or {})
@@ -70,6 +70,8 @@ class Replay:
         self._blocks = [
             Block(Slot.allocate(self._spaces, steps, num_envs, columns)) for _ in range(num)
         ]
+        for block in self._blocks:
+            block.slot.num_learners = num * self._shape.num_learners
         self._new_finals: list[list[tuple[int, int, Tensor]]] = [[] for _ in range(num)]
         self._reached = [0] * num  # agent steps after the last put of each writer
         self._rows_since_cut = [self._spaces.stack] * num
@@ -190,9 +192,10 @@ class Replay:
                 "No step can be drawn yet; put more steps than n_step of every environment "
                 "(and commit them, if the replay is staged)."
             )
-        random = streams.generator(self._seed, "replay", self._num_updates)
+        place = self._shape.first_env_id
+        draw = Draw(self._seed, self._num_updates, self._agent_steps, place)
         places = to_array(self._indices)
-        self._rule.draw(random, self._agent_steps, places)
+        self._rule.draw(draw, places)
         self._gather.read(places)
         self._num_updates += 1
         return Batch(
@@ -201,7 +204,7 @@ class Replay:
             columns=self._gather.columns,
             agent_steps=self._agent_steps,
             update=self._num_updates - 1,
-            random=random,
+            random=draw.random,
             next_observations=self._gather.next_observations,
             weights=self._rule.weights,
             indices=self._indices,

@@ -20,12 +20,13 @@ import torch
 from .. import acting, networks, parameters, recipes, settings, streams
 from ..engines import Engine
 from ..engines import build as build_engine
-from ..parameters import CentralParameters, CentralSettings, Owner, SharedStore
+from ..parameters import CentralParameters, CentralSettings, Learners, Owner, SharedStore
 from ..processes import Link, granted_cores
 from ..protocols import Protocol
 from ..records import Policy, Saved
 from ..runners import off_policy, on_policy
 from ..runners.fleet import Board, Fleet, Journal, StoreSide, show_stack_when_asked
+from ..runners.instruments import Instruments
 from ..runners.session import Session
 from ..samplers import LockstepSampler
 from ..stores import ReplaySettings
@@ -81,6 +82,7 @@ class FleetParts:
     store: SharedStore
     fleet: Fleet
     is_exact = False
+    peers = None
 
     @property
     def parameters(self) -> parameters.LocalParameters:
@@ -199,7 +201,7 @@ def _loop(
     mark: Callable[[str], Any] = journal.spans.mark
     sampler = LockstepSampler(engine, plan.run.seed, mark)
     sampler.reset(recipe.sampling.decorrelation_agent_steps)
-    store = build_store(plan, engine.spaces, _unsaid, engine.settings.first_env_id)
+    store = build_store(plan, engine, _unsaid, Learners())
     store.slot().num_learners = num_learners
     return on_policy.Loop(
         sampler=sampler,
@@ -207,6 +209,7 @@ def _loop(
         store=store,
         algorithm=algorithm,
         parameters=learner,
+        instruments=Instruments(plan.run.instruments, learner.network),
         learning_rate=recipe.optimiser.schedule(recipe.agent_steps, recipe.sampling.num_envs),
     )
 

@@ -77,6 +77,7 @@ class FreeParts:
     protocol: Protocol
     run: Run
     is_exact = False
+    peers = None
 
     @property
     def parameters(self) -> LocalParameters:

@@ -13,14 +13,16 @@ from typing import Any
 
 from .. import settings
 from ..evaluation import Scores
-from ..parameters import CentralSettings
+from ..parameters import CentralSettings, Learners
 from ..recipes import Recipe
 from ..runners import folder
 from ..runners.clock import Spans
 from ..runners.free_running import FreeRunning
-from ..runners.progress import Progress
+from ..runners.learners import Following
+from ..runners.progress import Progress, ProgressSettings
 from ..runners.session import Session
 from ..runners.stopping import Limits, Stop
+from . import learners
 from .assembly import Parts, Say, assemble, policy_of
 from .fleet import FleetParts, assemble_fleet
 from .free import FreeParts, assemble_free
@@ -60,9 +62,41 @@ def train(
 
 
 def carry_out(plan: Plan, *, out: str | Path | None, resume: bool, say: Say = print) -> Run:
-    """Trains by a plan."""
+    """Trains by a plan, alone or with other learners."""
+    plan = learners.placed(centrally(plan))
+    with learners.joined(plan, follow) as group:
+        if group.leads:
+            return lead(plan, group, out=out, resume=resume, say=say)
+        follow(plan, group)
+        stop = Stop("leader", "The leading learner has ended the run.")
+        return Run(Path(out or ""), plan.recipe.agent_steps, 0.0, None, stop)
+
+
+def centrally(plan: Plan) -> Plan:
+    """The plan in which `--learners` counts those of a central store, where there is one."""
+    if not isinstance(plan.recipe.exchange, CentralSettings) or plan.run.learners == 1:
+        return plan
+    return settings.override(plan, {"num_learners": plan.run.learners, "learners": 1})
+
+
+def follow(plan: Plan, group: Learners) -> None:
+    """The whole run of a learner that does not lead: no files, no words, no decisions."""
     spans = Spans()
-    parts = prepared(plan, spans.mark, say)
+    parts = assemble(plan, spans.mark, say=lambda sentence: None, learners=group)
+    try:
+        progress = Progress(ProgressSettings(), frame_skip=1, spans=spans)
+        session = Following(parts.exchange, progress)
+        with session.running(parts.saved(session), begin=parts.begin):
+            while session.goes_on():
+                parts.turn(session)
+    finally:
+        parts.close()
+
+
+def lead(plan: Plan, group: Learners, *, out: str | Path | None, resume: bool, say: Say) -> Run:
+    """The whole run of the learner that logs, saves and decides."""
+    spans = Spans()
+    parts = prepared(plan, spans.mark, say, group)
     try:
         session = open_session(parts, out, resume=resume, spans=spans)
         with session.running(parts.saved(session), resume=resume, begin=parts.begin):
@@ -73,13 +107,15 @@ def carry_out(plan: Plan, *, out: str | Path | None, resume: bool, say: Say = pr
         parts.close()
 
 
-def prepared(plan: Plan, mark: Callable[[str], Any], say: Say = print) -> Runnable:
+def prepared(
+    plan: Plan, mark: Callable[[str], Any], say: Say = print, learners: Learners | None = None
+) -> Runnable:
     """The parts of a run, by the kinds of the recipe's exchange and pace."""
     if isinstance(plan.recipe.exchange, CentralSettings):
         return assemble_fleet(plan, say)
     if isinstance(plan.recipe.pace, FreeRunning):
         return assemble_free(plan, say)
-    return assemble(plan, mark, say)
+    return assemble(plan, mark, say, learners=learners)
 
 
 def open_session(
@@ -98,7 +134,7 @@ def open_session(
     )
     run_folder = _folder(parts, out, resume)
     title = f"{plan.recipe.name} on {plan.game}"
-    session = Session(run_folder, progress, limits, settings_of_session, title)
+    session = Session(run_folder, progress, limits, settings_of_session, title, parts.peers)
     session.is_exact = parts.is_exact
     return session
 
