@@ -49,6 +49,7 @@ def whole_run(work: Work) -> Figures:
                     parts.turn(session)
                 progress = session.progress
                 marks.append((time.perf_counter(), progress.agent_steps, progress.updates))
+        note = parts.note()
         parts.close()
     (t0, steps0, updates0), (t1, steps1, updates1) = marks
     rate = (steps1 - steps0) / (t1 - t0)
@@ -57,12 +58,14 @@ def whole_run(work: Work) -> Figures:
         "agent_sps": rate,
         "raw_fps": rate * skip,
         "ups": (updates1 - updates0) / (t1 - t0),
+        **({"note": note} if note else {}),
     }
 
 
 def limit(work: Work) -> float:
     """Agent steps per second of acting and learning on a rollout that is already there."""
-    parts = training.assemble(plan_of(work), Spans().mark, say=lambda sentence: None)
+    plan = training.synchronous(plan_of(work))
+    parts = training.assemble(plan, Spans().mark, say=lambda sentence: None)
     loop = parts.loop
     loop.sampler.reset()
     slot = loop.sampler.collect(loop.policy, into=loop.store.slot())

@@ -1,7 +1,7 @@
 """Training: settings to parts to runner; train, evaluate, load_policy."""
 
 from .assembly import Parts, assemble
-from .plan import Plan, RunSettings, make_plan, read_plan
+from .plan import Plan, RunSettings, make_plan, read_plan, synchronous
 from .scoring import EVALUATION_SEED, LoadedPolicy, evaluate, film, load_policy, score
 from .train import Run, carry_out, open_session, prepared, train
 
@@ -22,5 +22,6 @@ __all__ = [
     "prepared",
     "read_plan",
     "score",
+    "synchronous",
     "train",
 ]

@@ -149,6 +149,10 @@ class Parts:
     def parameters(self) -> parameters.LocalParameters:
         return self.loop.parameters
 
+    def note(self) -> dict[str, Any]:
+        """What a measurement of this run should tell besides its rates."""
+        return {}
+
     def begin(self) -> None:
         """Starts the games of a run that was not resumed."""
         for sampler in self.samplers:

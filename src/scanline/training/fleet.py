@@ -88,6 +88,10 @@ class FleetParts:
     def parameters(self) -> parameters.LocalParameters:
         return self.owner.pull()
 
+    def note(self) -> dict[str, Any]:
+        """Histogram of the policy lag: updates to agent steps."""
+        return {"learners": self.fleet.num_learners, "policy_lag": self.fleet.lags.counts}
+
     def begin(self) -> None:
         self.fleet.start()
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
@@ -82,6 +83,15 @@ class FreeParts:
     @property
     def parameters(self) -> LocalParameters:
         return self.run.published.parameters
+
+    def note(self) -> dict[str, Any]:
+        """Histograms: policy lag in updates to agent steps, and environments per inference."""
+        free = self.run.free
+        return {
+            **free.controller.counts._asdict(),
+            "policy_lag": dict(sorted(free.lags.counts.items())),
+            "prediction_batch": dict(sorted(free.batch_sizes.counts.items())),
+        }
 
     def begin(self) -> None:
         self.run.free.start()
