@@ -23,11 +23,12 @@ import torch
 
 from ..acting import NetworkPolicy
 from ..parameters import Published
+from ..processes import granted_cores
 from ..queues import QueueClosedError
 from ..records import Algorithm, Slot, State
 from ..samplers import DynamicSampler
 from ..stores import SegmentQueue
-from .clock import OTHER
+from .clock import ACTING, ENVIRONMENT, LEARNING, OTHER
 from .controller import Controller, ControllerSettings, Counts
 from .crew import StuckError, where
 from .lags import Lags
@@ -262,6 +263,7 @@ class FreeRun:
             **tally.lags.metrics(),
             **now.metrics(self._seen, self.controller.counts),
         }
+        session.spans.share(now.split_seconds(self._seen, self.controller.counts))
         self._seen = now
         ends = self.parts.sampler.drain_episodes()
         session.told(new_steps, tally.updates, metrics, ends)
@@ -309,6 +311,16 @@ class Seen:
             len(sampler.requests),
             len(store.full),
         )
+
+    def split_seconds(self, before: Seen, counts: Counts) -> dict[str, float]:
+        """What busy threads did since then; what they left of the cores went to environments."""
+        seconds = self.clock_seconds - before.clock_seconds
+        waited = self.predictor_wait_seconds - before.predictor_wait_seconds
+        starved = self.trainer_wait_seconds - before.trainer_wait_seconds
+        acting = max(0.0, counts.predictors * seconds - waited)
+        learning = max(0.0, counts.trainers * seconds - starved)
+        left = max(0.0, granted_cores() * seconds - acting - learning)
+        return {ACTING: acting, LEARNING: learning, ENVIRONMENT: left}
 
     def metrics(self, before: Seen, counts: Counts) -> dict[str, float]:
         """Rates and waits since then, under the names of the log."""
