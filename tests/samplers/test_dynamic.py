@@ -71,7 +71,7 @@ def play(envs_per_agent: int, num_workers: int, shuffle: random.Random) -> dict[
     found: dict[int, list[Slot]] = {group: [] for group in range(settings.num_groups)}
     sampler.begin()
     waiting: list[int] = []
-    owner = {id(lane.slot): group for group, lane in enumerate(sampler._lanes)}
+    owner = {id(lane.segment.slot): group for group, lane in enumerate(sampler._lanes)}
     while min(map(len, found.values())) < NUM_SEGMENTS:
         waiting += sampler.requests.take(1, 100, patience_seconds=0.0)
         if waiting:
@@ -81,7 +81,7 @@ def play(envs_per_agent: int, num_workers: int, shuffle: random.Random) -> dict[
             sampler.serve(served, policy, 0)
         sampler.receive(0.05)
         for group, lane in enumerate(sampler._lanes):
-            owner[id(lane.slot)] = group
+            owner[id(lane.segment.slot)] = group
         while len(store.full):
             number = store.full.take()[0]
             slot = store._slots[number]
