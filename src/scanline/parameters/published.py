@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import copy
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -65,6 +65,17 @@ class Published:
         finally:
             with self._choosing:
                 self._snapshots[self._place(found)].num_users -= 1
+
+    def source(self) -> Callable[[], tuple[Views, int]]:
+        """Gives the newest weights whenever it is asked, in a copy of their own."""
+        own = copy.deepcopy(self.parameters.network).requires_grad_(False)
+
+        def newest() -> tuple[Views, int]:
+            with self.reading() as snapshot, torch.no_grad():
+                torch._foreach_copy_(tensors(own), tensors(snapshot.views.live))
+                return Views(own, state=snapshot.views.state), snapshot.version
+
+        return newest
 
     def apply(
         self, losses: Mapping[str, Tensor], snapshot: Snapshot, learning_rate: float

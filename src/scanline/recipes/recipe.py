@@ -18,6 +18,7 @@ from ..parameters import Alone, CentralSettings, OptimiserSettings
 from ..records import Algorithm, Spaces
 from ..runners import concurrent
 from ..runners.concurrent import Concurrent
+from ..runners.evaluating import EvaluationSettings
 from ..runners.free_running import FreeRunning
 from ..runners.off_policy import Alternate
 from ..samplers import DynamicSettings, SamplingSettings
@@ -37,6 +38,8 @@ class Recipe:
     algorithm: Algorithm
     network: Network = "nature"
     """Name of a network (`scanline list networks`), or a function from spaces to a module."""
+    conv_gradient_scale: float = 1.0
+    """Factor on the gradient that a dueling head sends into the convolutions."""
     protocol: str = "baselines"
     """What one agent step means (`scanline list protocols`)."""
     optimiser: OptimiserSettings
@@ -47,6 +50,7 @@ class Recipe:
     pace: Alternate | Concurrent | FreeRunning = field(default_factory=Alternate)
     exchange: Alone | CentralSettings = field(default_factory=Alone)
     """Whether several learners share the weights, and how."""
+    evaluation: EvaluationSettings = field(default_factory=EvaluationSettings)
     agent_steps: int = 10_000_000
     """Agent steps of a whole run."""
     source: str = ""

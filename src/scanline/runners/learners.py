@@ -108,9 +108,13 @@ class Leading:
 class Following:
     """What a session is to the loop of a learner that does not lead."""
 
-    def __init__(self, exchange: Exchange, progress: Progress) -> None:
+    replay_segment_agent_steps = 0
+    """Segments are written with the leading learner's checkpoints only."""
+
+    def __init__(self, exchange: Exchange, progress: Progress, save_at_end: bool = True) -> None:
         """Hears first how far the run is and where it lies."""
         self.progress, self.spans = progress, progress.spans
+        self._save_at_end = save_at_end
         self._exchange = exchange
         self._resumed_at, folder = exchange.learners.told()
         self._folder = Path(folder)
@@ -133,7 +137,8 @@ class Following:
                 part.load({})
         with self._signals:  # they belong to the leading learner
             yield
-            self._save()
+            if self._save_at_end:
+                self._save()
 
     def goes_on(self) -> bool:
         """Obeys: goes on, saves and goes on, or ends."""

@@ -16,11 +16,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from ..records import EpisodeEnd, Saved, Slot
 from .checkpoint import Checkpoint, Checkpoints, CheckpointSettings
-from .clock import OTHER, Spans
+from .clock import EVALUATION, OTHER, Spans
+from .evaluating import Evaluations
 from .folder import RunFolder
 from .live import LiveSettings, LiveView
 from .progress import Metric, Progress, ProgressSettings
@@ -80,6 +81,13 @@ class Alone:
         return True
 
 
+@runtime_checkable
+class Growing(Protocol):
+    """A part that may write some of its state before the next checkpoint needs it."""
+
+    def grow(self) -> None: ...
+
+
 class NotFiniteError(RuntimeError):
     """A loss or another metric became infinite or no number."""
 
@@ -118,6 +126,9 @@ class Session:
         self._saved: Mapping[str, Saved] = {}
         self.is_exact = True
         """Whether a resumed run would end bit for bit like this one."""
+        self._growing: list[Growing] = []
+        self.evaluations: Evaluations | None = None
+        """Where pauses for evaluation are wanted; set before `running`."""
 
     @contextmanager
     def running(
@@ -131,6 +142,9 @@ class Session:
         Time counts from here on: what `begin` takes, e.g. to start the games, is no training.
         """
         self._saved = {**saved, "progress": self.progress, "spans": self.spans}
+        if self.evaluations is not None:
+            self._saved = {**self._saved, "evaluations": self.evaluations}
+        self._growing = [part for part in saved.values() if isinstance(part, Growing)]
         with ExitStack() as stack:
             stack.callback(self.folder.close)
             self.spans.restart()
@@ -140,6 +154,8 @@ class Session:
             self._saves.saved(self.progress.agent_steps)
             self.progress.open(self.folder.path)
             stack.callback(self.progress.close)
+            if self.evaluations is not None:
+                self.evaluations.open(self.folder.path)
             stack.enter_context(self._signals)
             stack.enter_context(self._watchdog())
             live = LiveView(self._settings.live, self.progress, self._limits, title=self._title)
@@ -151,9 +167,16 @@ class Session:
             except BaseException:
                 self._rescue()
                 raise
-            self.save()
+            if self._settings.saving.save_at_end:
+                self.save()
             if self.stop is not None:
                 live.finish(self.stop, self.folder.path)
+
+    @property
+    def replay_segment_agent_steps(self) -> int:
+        """Agent steps of a replay per segment; 0 where nothing is kept between checkpoints."""
+        saving = self._settings.saving
+        return saving.replay_segment_agent_steps if saving.save_at_end else 0
 
     def segments(self, name: str) -> Segments:
         """Rows beside the checkpoints, for a part that grows at one end; ask before `running`."""
@@ -164,11 +187,16 @@ class Session:
         self.spans.mark(OTHER)
         if self.progress.write_row_if_due():
             self._refuse_not_finite()
+        if self.evaluations is not None and self.evaluations.due(self.progress.agent_steps):
+            with self.spans.during(EVALUATION):
+                self.evaluations.hold(self.progress.agent_steps)
         self.stop = self._signals.stop or self._limits.reached(
             agent_steps=self.progress.agent_steps,
             seconds=self.spans.training_seconds(),
             score=self.progress.scores.full_mean,
         )
+        for part in self._growing:
+            part.grow()
         due = self.stop is None and self._saves.due(self.progress.agent_steps)
         self._peers.order(STOP if self.stop is not None else SAVE if due else GO)
         if due:

@@ -70,11 +70,12 @@ class Draw:
     update: int
     agent_steps: int
     first_env_id: int = 0
+    purpose: str = "replay"
 
     @cached_property
     def random(self) -> torch.Generator:
         """Of this draw alone, and of the learner whose environments begin with this one."""
-        return streams.generator(self.seed, "replay", self.update, self.first_env_id)
+        return streams.generator(self.seed, self.purpose, self.update, self.first_env_id)
 
 
 class Rule(Protocol):

@@ -18,7 +18,7 @@ from .. import acting, engines, networks, parameters, protocols, settings
 from ..engines import Engine, EngineSettings
 from ..parameters import Learners
 from ..recipes import Recipe
-from ..records import Saved, Slot, Spaces, Store
+from ..records import Algorithm, Saved, Slot, Spaces, Store
 from ..runners import concurrent, off_policy, on_policy
 from ..runners.concurrent import Concurrent
 from ..runners.free_running import FreeRunning
@@ -44,6 +44,25 @@ from .plan import Plan
 Say = Callable[[str], None]
 Built = TypeVar("Built")
 Pace = Alternate | Concurrent | FreeRunning
+Mark = Callable[[str], Any]
+
+
+def unmarked(part: str) -> None:
+    """Where nobody listens: a clock splits the time of one thread only."""
+
+
+def unchanged(algorithm: Algorithm) -> Algorithm:
+    return algorithm
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attachments:
+    """What watches or stands around the parts of a run, for measurements; nothing by default."""
+
+    mark_threads: Mark = unmarked
+    """Told, by samplers that play side by side, what their thread does from now on."""
+    around: Callable[[Algorithm], Algorithm] = unchanged
+    """Makes the algorithm that acts and learns from the recipe's own."""
 
 
 def engine_settings(plan: Plan, **changes: Any) -> EngineSettings:
@@ -149,6 +168,10 @@ class Parts:
     def parameters(self) -> parameters.LocalParameters:
         return self.loop.parameters
 
+    def policy(self) -> acting.NetworkPolicy:
+        """Plays with the present weights."""
+        return policy_of(self.plan, self.loop.parameters)
+
     def note(self) -> dict[str, Any]:
         """What a measurement of this run should tell besides its rates."""
         return {}
@@ -216,7 +239,11 @@ class Parts:
 
 
 def assemble(
-    plan: Plan, mark: Callable[[str], Any], say: Say = print, learners: Learners | None = None
+    plan: Plan,
+    mark: Mark,
+    say: Say = print,
+    learners: Learners | None = None,
+    attachments: Attachments | None = None,
 ) -> Parts:
     """Settings to the parts of one learner."""
     learners = learners or Learners()
@@ -224,7 +251,8 @@ def assemble(
     with engines.pinned(plan.run.pin_cores):
         built, plan = fitting_engines(plan, say, learners)
     try:
-        return wire(plan, built, mark, say, learners)
+        around = Surroundings(mark, say, learners, attachments or Attachments())
+        return wire(plan, built, around)
     except BaseException:
         for engine in built:
             engine.close()
@@ -238,20 +266,26 @@ def set_torch_threads(plan: Plan, learners: Learners) -> None:
         torch.set_num_threads(wanted or cores_of_one(plan))
 
 
-def wire(
-    plan: Plan,
-    built: Sequence[Engine],
-    mark: Callable[[str], Any],
-    say: Say,
-    learners: Learners,
-) -> Parts:
+@dataclass(frozen=True)
+class Surroundings:
+    """Who else has a part in a run besides its plan."""
+
+    mark: Mark
+    say: Say
+    learners: Learners
+    attachments: Attachments
+
+
+def wire(plan: Plan, built: Sequence[Engine], surroundings: Surroundings) -> Parts:
     """The engines of a learner with everything around them."""
+    learners, attachments = surroundings.learners, surroundings.attachments
+    mark, say = surroundings.mark, surroundings.say
     recipe, pace = plan.recipe, plan.recipe.pace
-    algorithm = recipe.algorithm.spanning(recipe.agent_steps)
+    algorithm = attachments.around(recipe.algorithm.spanning(recipe.agent_steps))
     learner = build_learner(plan, built[0].spaces, plan.run.seed, learners)
     side_by_side = isinstance(pace, Concurrent)
     samplers = [
-        LockstepSampler(engine, plan.run.seed, unmarked if side_by_side else mark)
+        LockstepSampler(engine, plan.run.seed, attachments.mark_threads if side_by_side else mark)
         for engine in built
     ]
     loop = on_policy.Loop(
@@ -264,10 +298,6 @@ def wire(
         instruments=Instruments(plan.run.instruments, learner.network),
     )
     return Parts(plan, loop, samplers, build_blocks(recipe, loop, samplers), learners)
-
-
-def unmarked(part: str) -> None:
-    """For samplers in threads: a clock splits the time of one thread only."""
 
 
 def source_of(learner: parameters.LocalParameters, pace: Pace) -> acting.Source:
@@ -298,7 +328,10 @@ def build_learner(
     """Network, optimiser and, where the recipe has one, target."""
     recipe, algorithm = plan.recipe, plan.recipe.algorithm
     learners = learners or Learners()
-    network = networks.build(recipe.network, spaces, algorithm.head, seed=seed)
+    head = networks.HeadSettings(
+        kind=algorithm.head, conv_gradient_scale=recipe.conv_gradient_scale
+    )
+    network = networks.build(recipe.network, spaces, head, seed=seed)
     return parameters.LocalParameters(
         network.to(device_of(plan, learners.rank)),
         recipe.optimiser,
@@ -350,16 +383,23 @@ def saved_store(
     if not isinstance(store, Replay):
         return store
     streams = [session.segments(f"replay-{rank + writer}") for writer in range(len(samplers))]
-    return ReplayRows(store, streams, games_go_on=samplers[0].engine.can_snapshot)
+    num_envs = sum(sampler.engine.settings.num_envs for sampler in samplers)
+    rows = session.replay_segment_agent_steps // num_envs
+    can_snapshot = samplers[0].engine.can_snapshot
+    return ReplayRows(store, streams, games_go_on=can_snapshot, segment_rows=rows)
 
 
 def policy_of(
     plan: Plan, learner: parameters.LocalParameters, greedy: bool = False
 ) -> acting.NetworkPolicy:
-    """A policy that plays with a learner's present weights.
+    """A policy that plays with a learner's present weights."""
+    return policy_from(plan, lambda: (learner.views, learner.version), greedy)
+
+
+def policy_from(plan: Plan, source: acting.Source, greedy: bool = False) -> acting.NetworkPolicy:
+    """A policy that plays with the weights of a source.
 
     A value learner has no distribution to draw from: it always plays as its evaluation does.
     """
-    source = lambda: (learner.views, learner.version)  # noqa: E731
     greedy = greedy or isinstance(plan.recipe.store, ReplaySettings)
     return acting.NetworkPolicy(plan.recipe.algorithm, source, greedy)

@@ -23,14 +23,14 @@ from ..engines import build as build_engine
 from ..parameters import CentralParameters, CentralSettings, Learners, Owner, SharedStore
 from ..processes import Link, granted_cores
 from ..protocols import Protocol
-from ..records import Policy, Saved
+from ..records import Policy, Saved, Views
 from ..runners import off_policy, on_policy
 from ..runners.fleet import Board, Fleet, Journal, StoreSide, show_stack_when_asked
 from ..runners.instruments import Instruments
 from ..runners.session import Session
 from ..samplers import LockstepSampler
 from ..stores import ReplaySettings
-from .assembly import Say, build_learner, build_store, engine_settings, fitting
+from .assembly import Say, build_learner, build_store, engine_settings, fitting, policy_from
 from .plan import Plan
 
 
@@ -87,6 +87,15 @@ class FleetParts:
     @property
     def parameters(self) -> parameters.LocalParameters:
         return self.owner.pull()
+
+    def policy(self) -> acting.NetworkPolicy:
+        """Plays with the newest central weights."""
+
+        def source() -> tuple[Views, int]:
+            learner = self.owner.pull()
+            return learner.views, learner.version
+
+        return policy_from(self.plan, source)
 
     def note(self) -> dict[str, Any]:
         """Histogram of the policy lag: updates to agent steps."""

@@ -6,34 +6,37 @@ any other recipe. Knows how parts are put together and nothing of how they work.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
-from .. import parameters, settings, streams
+from .. import acting, parameters, settings, streams
 from ..engines import Engine
 from ..engines import build as build_engine
 from ..parameters import LocalParameters, Published
 from ..processes import granted_cores
 from ..protocols import Protocol
-from ..records import Saved, State
+from ..records import Algorithm, Saved, State
 from ..runners.free_running import FreeRun, FreeRunning, Works
 from ..runners.session import Session
 from ..samplers import DynamicSampler, DynamicSettings
 from ..stores import SegmentQueue, SegmentSettings
-from .assembly import Say, build_learner, engine_settings, fitting
+from .assembly import Attachments, Say, build_learner, engine_settings, fitting, policy_from
 from .plan import Plan
+
+Around = Callable[[Algorithm], Algorithm]
+"""Makes the algorithm that acts and learns from the recipe's own."""
 
 
 class Run:
     """The threads with their engine, which is built anew with other games after a resume."""
 
-    def __init__(self, plan: Plan, engine: Engine, published: Published) -> None:
-        self.plan, self.engine, self.published = plan, engine, published
+    def __init__(self, plan: Plan, engine: Engine, published: Published, around: Around) -> None:
+        self.plan, self.engine, self.published, self._around = plan, engine, published, around
         self._num_resumes = 0
-        self.free = free_run(plan, engine, published)
+        self.free = free_run(plan, engine, published, around)
 
     def state(self) -> State:
         return {"num_resumes": self._num_resumes, **self.free.state()}
@@ -44,7 +47,7 @@ class Run:
         self.engine.close()
         plan = settings.override(self.plan, {"seed": seed})
         self.engine = build_engine(plan.engine, engine_settings(plan))
-        self.free = free_run(plan, self.engine, self.published)
+        self.free = free_run(plan, self.engine, self.published, self._around)
         self.free.load(state)
 
     def close(self) -> None:
@@ -52,7 +55,7 @@ class Run:
         self.engine.close()
 
 
-def free_run(plan: Plan, engine: Engine, published: Published) -> FreeRun:
+def free_run(plan: Plan, engine: Engine, published: Published, around: Around) -> FreeRun:
     """Sampler, store and threads over an engine."""
     recipe = plan.recipe
     sampling, kind, pace = recipe.sampling, recipe.store, recipe.pace
@@ -63,7 +66,7 @@ def free_run(plan: Plan, engine: Engine, published: Published) -> FreeRun:
     works = Works(
         sampler=DynamicSampler(engine, store, sampling, plan.run.seed),
         store=store,
-        algorithm=recipe.algorithm.spanning(recipe.agent_steps),
+        algorithm=around(recipe.algorithm.spanning(recipe.agent_steps)),
         published=published,
         learning_rate=recipe.optimiser.schedule(recipe.agent_steps, sampling.num_envs),
     )
@@ -83,6 +86,10 @@ class FreeParts:
     @property
     def parameters(self) -> LocalParameters:
         return self.run.published.parameters
+
+    def policy(self) -> acting.NetworkPolicy:
+        """Plays with the newest published weights."""
+        return policy_from(self.plan, self.run.published.source())
 
     def note(self) -> dict[str, Any]:
         """Histograms: policy lag in updates to agent steps, and environments per inference."""
@@ -106,7 +113,7 @@ class FreeParts:
         self.run.close()
 
 
-def assemble_free(plan: Plan, say: Say) -> FreeParts:
+def assemble_free(plan: Plan, say: Say, attachments: Attachments | None = None) -> FreeParts:
     """Engine, model and threads; they start with the run."""
     pace = plan.recipe.pace
     assert isinstance(pace, FreeRunning)
@@ -117,7 +124,8 @@ def assemble_free(plan: Plan, say: Say) -> FreeParts:
     try:
         learner = build_learner(plan, engine.spaces, plan.run.seed)
         published = parameters.Published(learner, pace.torn_reads)
-        return FreeParts(plan, engine.settings.protocol, Run(plan, engine, published))
+        around = (attachments or Attachments()).around
+        return FreeParts(plan, engine.settings.protocol, Run(plan, engine, published, around))
     except BaseException:
         engine.close()
         raise

@@ -6,12 +6,13 @@ Knows the order of a run's life; the loop and the parts are others'.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .. import settings
+from .. import reports, settings
 from ..evaluation import Scores
 from ..parameters import CentralSettings, Learners
 from ..recipes import Recipe
@@ -23,11 +24,11 @@ from ..runners.progress import Progress, ProgressSettings
 from ..runners.session import Session
 from ..runners.stopping import Limits, Stop
 from . import learners
-from .assembly import Parts, Say, assemble, policy_of
+from .assembly import Attachments, Parts, Say, assemble
 from .fleet import FleetParts, assemble_fleet
 from .free import FreeParts, assemble_free
 from .plan import Plan, make_plan
-from .scoring import score
+from .scoring import evaluations_of, score
 
 Runnable = Parts | FleetParts | FreeParts
 """What a session can run: begun, turned, saved and closed."""
@@ -45,6 +46,8 @@ class Run:
     stop: Stop
     confirmation: Scores | None = None
     """Evaluation games that confirm a reached target score."""
+    best_evaluation: Mapping[str, Any] | None = None
+    """The pause with the highest mean score, where the recipe has pauses."""
 
 
 def train(
@@ -85,7 +88,8 @@ def follow(plan: Plan, group: Learners) -> None:
     parts = assemble(plan, spans.mark, say=lambda sentence: None, learners=group)
     try:
         progress = Progress(ProgressSettings(), frame_skip=1, spans=spans)
-        session = Following(parts.exchange, progress)
+        saves = plan.run.session.saving.save_at_end
+        session = Following(parts.exchange, progress, saves)
         with session.running(parts.saved(session), begin=parts.begin):
             while session.goes_on():
                 parts.turn(session)
@@ -99,23 +103,32 @@ def lead(plan: Plan, group: Learners, *, out: str | Path | None, resume: bool, s
     parts = prepared(plan, spans.mark, say, group)
     try:
         session = open_session(parts, out, resume=resume, spans=spans)
+        session.evaluations = evaluations_of(parts.plan, parts.policy(), say)
         with session.running(parts.saved(session), resume=resume, begin=parts.begin):
             while session.goes_on():
                 parts.turn(session)
-        return _finished(parts, session)
+        run = _finished(parts, session)
+        _report(run.folder)
+        return run
     finally:
         parts.close()
 
 
 def prepared(
-    plan: Plan, mark: Callable[[str], Any], say: Say = print, learners: Learners | None = None
+    plan: Plan,
+    mark: Callable[[str], Any],
+    say: Say = print,
+    learners: Learners | None = None,
+    attachments: Attachments | None = None,
 ) -> Runnable:
     """The parts of a run, by the kinds of the recipe's exchange and pace."""
     if isinstance(plan.recipe.exchange, CentralSettings):
+        if attachments is not None:
+            raise ValueError("Nothing can be attached to learners in processes of their own.")
         return assemble_fleet(plan, say)
     if isinstance(plan.recipe.pace, FreeRunning):
-        return assemble_free(plan, say)
-    return assemble(plan, mark, say, learners=learners)
+        return assemble_free(plan, say, attachments)
+    return assemble(plan, mark, say, learners=learners, attachments=attachments)
 
 
 def open_session(
@@ -147,13 +160,23 @@ def _folder(parts: Runnable, out: str | Path | None, resume: bool) -> folder.Run
     return begin(path, record, folder.versions(plan.engine, ""))
 
 
+def _report(path: Path) -> None:
+    """The page of the run; a full disk costs the page, not the run."""
+    try:
+        reports.write([path])
+    except OSError as error:
+        warnings.warn(
+            f"No report was written ({error}); `scanline report {path}` makes it later.",
+            stacklevel=2,
+        )
+
+
 def _finished(parts: Runnable, session: Session) -> Run:
     """What the run came to; a reached target score is confirmed by evaluation games."""
     assert session.stop is not None
     confirmation = None
     if session.stop.kind == "target_score":
-        policy = policy_of(parts.plan, parts.parameters)
-        confirmation = score(parts.plan, policy, games=parts.plan.run.evaluation_games)
+        confirmation = score(parts.plan, parts.policy(), games=parts.plan.run.evaluation_games)
     progress = session.progress
     return Run(
         folder=session.folder.path,
@@ -162,4 +185,5 @@ def _finished(parts: Runnable, session: Session) -> Run:
         score=progress.scores.mean,
         stop=session.stop,
         confirmation=confirmation,
+        best_evaluation=session.evaluations.best if session.evaluations else None,
     )
