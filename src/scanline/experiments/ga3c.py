@@ -45,7 +45,7 @@ SPEED: Mapping[Scale, Mapping[str, Any]] = {
 def speed_cells(scale: Scale) -> list[Cell]:
     return [
         Cell(
-            name=f"{recipe}/{network}",
+            name=f"{recipe}_{network}",
             settings={"recipe": recipe, "network": network, **SPEED[scale]},
         )
         for network in NETWORKS
@@ -82,7 +82,7 @@ def measure_speed(cell: Cell, before: Results) -> Result:
 def speed_tables(scale: Scale, results: Results) -> list[Table]:
     rows = []
     for network in NETWORKS:
-        a3c, ga3c = (results.get(f"{recipe}/{network}") for recipe in RECIPES)
+        a3c, ga3c = (results.get(f"{recipe}_{network}") for recipe in RECIPES)
         paper = PAPER_TABLE[network]
         rows.append(
             [
@@ -121,10 +121,10 @@ def speed_tables(scale: Scale, results: Results) -> list[Table]:
 def speed_plot(scale: Scale, results: Results, path: Path) -> None:
     with figure(path, 2) as axes:
         for each, values, title in (
-            (axes[0], lambda n: [results[f"{r}/{n}"]["pps"] for r in RECIPES], "here"),
+            (axes[0], lambda n: [results[f"{r}_{n}"]["pps"] for r in RECIPES], "here"),
             (axes[1], lambda n: PAPER_TABLE[n][:2], "the paper, System I"),
         ):
-            there = [n for n in NETWORKS if all(f"{r}/{n}" in results for r in RECIPES)]
+            there = [n for n in NETWORKS if all(f"{r}_{n}" in results for r in RECIPES)]
             for place, recipe in enumerate(RECIPES):
                 each.plot(there, [values(n)[place] for n in there], "o-", label=recipe)
             each.set(title=title, ylabel="predictions/s", yscale="log")
@@ -144,7 +144,7 @@ def _grows(results: Results) -> Finding:
 
 
 def _factor(results: Results, network: str) -> float:
-    return float(results[f"ga3c/{network}"]["pps"] / results[f"a3c-agents/{network}"]["pps"])
+    return float(results[f"ga3c_{network}"]["pps"] / results[f"a3c-agents_{network}"]["pps"])
 
 
 # Figure 2

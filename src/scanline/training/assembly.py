@@ -40,6 +40,7 @@ from ..stores import (
 )
 from .learners import cores_of_one, device_of
 from .plan import Plan
+from .policies import policy_of
 
 Say = Callable[[str], None]
 Built = TypeVar("Built")
@@ -387,19 +388,3 @@ def saved_store(
     rows = session.replay_segment_agent_steps // num_envs
     can_snapshot = samplers[0].engine.can_snapshot
     return ReplayRows(store, streams, games_go_on=can_snapshot, segment_rows=rows)
-
-
-def policy_of(
-    plan: Plan, learner: parameters.LocalParameters, greedy: bool = False
-) -> acting.NetworkPolicy:
-    """A policy that plays with a learner's present weights."""
-    return policy_from(plan, lambda: (learner.views, learner.version), greedy)
-
-
-def policy_from(plan: Plan, source: acting.Source, greedy: bool = False) -> acting.NetworkPolicy:
-    """A policy that plays with the weights of a source.
-
-    A value learner has no distribution to draw from: it always plays as its evaluation does.
-    """
-    greedy = greedy or isinstance(plan.recipe.store, ReplaySettings)
-    return acting.NetworkPolicy(plan.recipe.algorithm, source, greedy)

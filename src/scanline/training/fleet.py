@@ -30,8 +30,9 @@ from ..runners.instruments import Instruments
 from ..runners.session import Session
 from ..samplers import LockstepSampler
 from ..stores import ReplaySettings
-from .assembly import Say, build_learner, build_store, engine_settings, fitting, policy_from
+from .assembly import Say, build_learner, build_store, engine_settings, fitting
 from .plan import Plan
+from .policies import policy_from
 
 
 @dataclass(frozen=True)

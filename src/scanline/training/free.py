@@ -23,8 +23,9 @@ from ..runners.free_running import FreeRun, FreeRunning, Works
 from ..runners.session import Session
 from ..samplers import DynamicSampler, DynamicSettings
 from ..stores import SegmentQueue, SegmentSettings
-from .assembly import Attachments, Say, build_learner, engine_settings, fitting, policy_from
+from .assembly import Attachments, Say, build_learner, engine_settings, fitting
 from .plan import Plan
+from .policies import policy_from
 
 Around = Callable[[Algorithm], Algorithm]
 """Makes the algorithm that acts and learns from the recipe's own."""
