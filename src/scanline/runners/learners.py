@@ -109,7 +109,7 @@ class Following:
     """What a session is to the loop of a learner that does not lead."""
 
     replay_segment_agent_steps = 0
-    """Segments are written with the leading learner's checkpoints only."""
+    """Rows are written with checkpoints alone, when the leading learner says so."""
 
     def __init__(self, exchange: Exchange, progress: Progress, save_at_end: bool = True) -> None:
         """Hears first how far the run is and where it lies."""

@@ -12,9 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
 
-import torch
-
-from .. import acting, engines, networks, parameters, protocols, settings
+from .. import acting, engines, networks, parameters, processes, protocols, settings
 from ..engines import Engine, EngineSettings
 from ..parameters import Learners
 from ..recipes import Recipe
@@ -39,6 +37,7 @@ from ..stores import (
     WindowStore,
 )
 from .learners import cores_of_one, device_of
+from .models import build_memory, build_network
 from .plan import Plan
 from .policies import policy_of
 
@@ -243,44 +242,42 @@ def assemble(
     plan: Plan,
     mark: Mark,
     say: Say = print,
-    learners: Learners | None = None,
     attachments: Attachments | None = None,
+    learners: Learners | None = None,
 ) -> Parts:
     """Settings to the parts of one learner."""
     learners = learners or Learners()
-    set_torch_threads(plan, learners)
+    share_cores(plan, learners)
     with engines.pinned(plan.run.pin_cores):
         built, plan = fitting_engines(plan, say, learners)
     try:
-        around = Surroundings(mark, say, learners, attachments or Attachments())
-        return wire(plan, built, around)
+        return wire(plan, built, mark, say, attachments or Attachments(), learners)
     except BaseException:
         for engine in built:
             engine.close()
         raise
 
 
-def set_torch_threads(plan: Plan, learners: Learners) -> None:
-    """As asked, or a fair share of the cores where learners would fight for them."""
-    wanted = plan.run.torch_threads
-    if wanted or learners.count > 1:
-        torch.set_num_threads(wanted or cores_of_one(plan))
+def share_cores(plan: Plan, learners: Learners) -> None:
+    """Threads for the network's work, be it done by PyTorch or by the native kernels.
+
+    As many as asked for, or a fair share of the cores where learners would fight for them.
+    """
+    native = plan.run.kernels == "native" and plan.run.device == "cpu"
+    named = isinstance(plan.recipe.network, str)
+    granted = cores_of_one(plan) if learners.count > 1 else processes.granted_cores()
+    networks.share_cores(plan.run.torch_threads or granted, native and named)
 
 
-@dataclass(frozen=True)
-class Surroundings:
-    """Who else has a part in a run besides its plan."""
-
-    mark: Mark
-    say: Say
-    learners: Learners
-    attachments: Attachments
-
-
-def wire(plan: Plan, built: Sequence[Engine], surroundings: Surroundings) -> Parts:
+def wire(
+    plan: Plan,
+    built: Sequence[Engine],
+    mark: Mark,
+    say: Say,
+    attachments: Attachments,
+    learners: Learners,
+) -> Parts:
     """The engines of a learner with everything around them."""
-    learners, attachments = surroundings.learners, surroundings.attachments
-    mark, say = surroundings.mark, surroundings.say
     recipe, pace = plan.recipe, plan.recipe.pace
     algorithm = attachments.around(recipe.algorithm.spanning(recipe.agent_steps))
     learner = build_learner(plan, built[0].spaces, plan.run.seed, learners)
@@ -296,6 +293,7 @@ def wire(plan: Plan, built: Sequence[Engine], surroundings: Surroundings) -> Par
         algorithm=algorithm,
         parameters=learner,
         learning_rate=recipe.optimiser.schedule(recipe.agent_steps, recipe.sampling.num_envs),
+        memory=build_memory(recipe, learner),
         instruments=Instruments(plan.run.instruments, learner.network),
     )
     return Parts(plan, loop, samplers, build_blocks(recipe, loop, samplers), learners)
@@ -329,10 +327,7 @@ def build_learner(
     """Network, optimiser and, where the recipe has one, target."""
     recipe, algorithm = plan.recipe, plan.recipe.algorithm
     learners = learners or Learners()
-    head = networks.HeadSettings(
-        kind=algorithm.head, conv_gradient_scale=recipe.conv_gradient_scale
-    )
-    network = networks.build(recipe.network, spaces, head, seed=seed)
+    network = build_network(plan, spaces, seed)
     return parameters.LocalParameters(
         network.to(device_of(plan, learners.rank)),
         recipe.optimiser,
@@ -384,7 +379,6 @@ def saved_store(
     if not isinstance(store, Replay):
         return store
     streams = [session.segments(f"replay-{rank + writer}") for writer in range(len(samplers))]
-    num_envs = sum(sampler.engine.settings.num_envs for sampler in samplers)
-    rows = session.replay_segment_agent_steps // num_envs
+    rows = session.replay_segment_agent_steps // sum(s.engine.settings.num_envs for s in samplers)
     can_snapshot = samplers[0].engine.can_snapshot
     return ReplayRows(store, streams, games_go_on=can_snapshot, segment_rows=rows)

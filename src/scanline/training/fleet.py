@@ -15,9 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import torch
-
-from .. import acting, networks, parameters, recipes, settings, streams
+from .. import acting, parameters, recipes, settings, streams
 from ..engines import Engine
 from ..engines import build as build_engine
 from ..parameters import CentralParameters, CentralSettings, Learners, Owner, SharedStore
@@ -30,7 +28,15 @@ from ..runners.instruments import Instruments
 from ..runners.session import Session
 from ..samplers import LockstepSampler
 from ..stores import ReplaySettings
-from .assembly import Say, build_learner, build_store, engine_settings, fitting
+from .assembly import (
+    Say,
+    build_learner,
+    build_store,
+    engine_settings,
+    fitting,
+    share_cores,
+)
+from .models import build_memory, build_network
 from .plan import Plan
 from .policies import policy_from
 
@@ -163,7 +169,7 @@ def learn(link: Link, order: Order) -> None:
     """What a learner process does until it is told to stop."""
     show_stack_when_asked()
     plan = order.plan()
-    torch.set_num_threads(plan.run.torch_threads or 1)
+    share_cores(plan, Learners())
     board = Board(order.num_learners, order.board_fd)
     num_envs = plan.recipe.sampling.num_envs
     engine = build_engine(plan.engine, engine_settings(plan, first_env_id=order.rank * num_envs))
@@ -186,8 +192,7 @@ def learn(link: Link, order: Order) -> None:
 def _central(plan: Plan, engine: Engine, order: Order) -> tuple[CentralParameters, SharedStore]:
     recipe = plan.recipe
     assert isinstance(recipe.exchange, CentralSettings)
-    network = networks.build(recipe.network, engine.spaces, recipe.algorithm.head, seed=0)
-    network = network.to(plan.run.device)
+    network = build_network(plan, engine.spaces, seed=0).to(plan.run.device)
     store = parameters.shared_store(network, recipe.optimiser, recipe.exchange, order.store_fds)
     learner = CentralParameters(
         network,
@@ -223,6 +228,7 @@ def _loop(
         store=store,
         algorithm=algorithm,
         parameters=learner,
+        memory=build_memory(recipe, learner),
         instruments=Instruments(plan.run.instruments, learner.network),
         learning_rate=recipe.optimiser.schedule(recipe.agent_steps, recipe.sampling.num_envs),
     )

@@ -10,12 +10,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import torch
-
 from .. import acting, parameters, settings, streams
 from ..engines import Engine
 from ..engines import build as build_engine
-from ..parameters import LocalParameters, Published
+from ..parameters import Learners, LocalParameters, Published
 from ..processes import granted_cores
 from ..protocols import Protocol
 from ..records import Algorithm, Saved, State
@@ -23,7 +21,7 @@ from ..runners.free_running import FreeRun, FreeRunning, Works
 from ..runners.session import Session
 from ..samplers import DynamicSampler, DynamicSettings
 from ..stores import SegmentQueue, SegmentSettings
-from .assembly import Attachments, Say, build_learner, engine_settings, fitting
+from .assembly import Attachments, Say, build_learner, engine_settings, fitting, share_cores
 from .plan import Plan
 from .policies import policy_from
 
@@ -118,9 +116,11 @@ def assemble_free(plan: Plan, say: Say, attachments: Attachments | None = None) 
     """Engine, model and threads; they start with the run."""
     pace = plan.recipe.pace
     assert isinstance(pace, FreeRunning)
-    # Each thread brings a core to work: threads of PyTorch inside of them would fight for it.
+    # Each thread brings a core to work: threads inside of them would fight for it.
     num = max(1, granted_cores() // (pace.num_predictors + pace.num_trainers))
-    torch.set_num_threads(plan.run.torch_threads or num)
+    share_cores(
+        settings.override(plan, {"torch_threads": plan.run.torch_threads or num}), Learners()
+    )
     engine, plan = fitting(plan, say, _engine)
     try:
         learner = build_learner(plan, engine.spaces, plan.run.seed)
