@@ -14,7 +14,10 @@ NATIVE = ROOT / "native"
 
 # Modules of one level do not import each other; the first two rows are level 0 of the design.
 LEVELS = [
-    {"stacks", "streams", "draws", "schedules", "protocols", "games", "processes", "returns"},
+    {
+        *("stacks", "streams", "draws", "schedules", "protocols", "games"),
+        *("processes", "queues", "returns"),
+    },
     {"records", "settings"},
     {"engines", "networks", "acting", "stores", "algorithms", "parameters", "reports"},
     {"samplers"},

@@ -128,8 +128,8 @@ class Batch {
       g.work.jobs()[i] = first + i;
     }
     g.staged = out == nullptr;
+    g.sent = true;  // before the work can be done: a poll in another thread must not miss its end
     launch(g.work, group_size());
-    g.sent = true;
     return {};
   }
 

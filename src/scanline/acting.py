@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from . import draws
-from .records import ActContext, Acted, Algorithm, Views
+from .records import ActContext, Acted, Algorithm, Policy, Views
 
 Source = Callable[[], tuple[Views, int]]
 """Gives the views to act with and the number of updates in them."""
@@ -38,6 +38,25 @@ class NetworkPolicy:
             inputs = self._algorithm.inputs(views, observations)
             outputs = (views.behaviour or views.live)(inputs)
             return self._algorithm.act(outputs, context)
+
+
+class PollingPolicy:
+    """Another policy that looks for newer weights every so many steps of its environments."""
+
+    def __init__(self, policy: Policy, poll: Callable[[], None], every_steps: int) -> None:
+        self._policy, self._poll, self._every = policy, poll, every_steps
+        self._at, self._steps = -1, 0
+
+    @property
+    def version(self) -> int:
+        return self._policy.version
+
+    def __call__(self, observations: Tensor, uniforms: Tensor, agent_steps: int) -> Acted:
+        if agent_steps != self._at:  # groups of one step share it, and see the same weights
+            self._at, self._steps = agent_steps, self._steps + 1
+            if self._steps % self._every == 0:
+                self._poll()
+        return self._policy(observations, uniforms, agent_steps)
 
 
 class RandomPolicy:

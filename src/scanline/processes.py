@@ -1,7 +1,8 @@
 """Worker processes: started, watched and ended in one place.
 
 Takes an importable entry function and its arguments; gives a `Crew` that hands out orders, waits
-with a time limit and ends every worker. `SharedArrays` is memory that parent and workers see.
+with a time limit and ends every worker. `SharedArrays` is memory that parent and workers see,
+`SharedLocks` are locks on parts of it.
 Knows nothing of what the workers do.
 
 A worker is a fresh interpreter, never a fork of one that holds torch's threads, and it does not
@@ -14,6 +15,7 @@ Shared memory has no name, so nothing can be left behind.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import mmap
 import os
 import pickle
@@ -68,6 +70,34 @@ class SharedArrays:
 
     def close_fd(self) -> None:
         """Once every worker has started: the mappings stay, the last one to go frees the memory."""
+        if self.fd >= 0:
+            os.close(self.fd)
+            self.fd = -1
+
+
+class SharedLocks:
+    """Numbered locks among processes; pass `fd` to a worker. The system frees those of the dead.
+
+    They are record locks on a nameless file, one byte each: threads of one process do not exclude
+    each other, and a process must keep the file open as long as it uses the locks.
+    """
+
+    def __init__(self, fd: int | None = None) -> None:
+        self.fd = _nameless_file(1) if fd is None else fd
+
+    def try_acquire(self, number: int) -> bool:
+        """Takes the lock if nobody has it."""
+        try:
+            fcntl.lockf(self.fd, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, number)
+        except (BlockingIOError, PermissionError):
+            return False
+        return True
+
+    def release(self, number: int) -> None:
+        fcntl.lockf(self.fd, fcntl.LOCK_UN, 1, number)
+
+    def close(self) -> None:
+        """Gives back the file; may be called twice."""
         if self.fd >= 0:
             os.close(self.fd)
             self.fd = -1

@@ -156,6 +156,8 @@ class Slot:
     """Global count before the slot's first step."""
     finals: list[tuple[int, int, Tensor]] = field(default_factory=list)
     """(t, b, observation [S, *frame]) of every truncated step: its true last observation."""
+    last: dict[str, Tensor] = field(default_factory=dict)
+    """Columns [B, ...] that acting gave after the last step, where that is known already."""
     padding: str = "zeros"
     """How stacks are filled right after a reset."""
     life_loss_ends_return: bool = False
@@ -204,6 +206,7 @@ class Slot:
             columns={name: column[start:end, envs] for name, column in self.columns.items()},
             valid=None if self.valid is None else self.valid[start:end, envs],
             finals=[],
+            last={},
         )
 
     def note_playing(self, t: int, envs: slice, playing: Array) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from scanline import recipes, training
 from scanline.algorithms import ActorCritic, Ppo, Vtrace
+from scanline.parameters import CentralSettings
 from scanline.records import Spaces
 from scanline.stores import RolloutSettings, WindowSettings
 
@@ -82,6 +83,49 @@ def test_an_algorithm_and_a_store_that_do_not_fit_are_refused() -> None:
     with pytest.raises(ValueError, match="ActorCritic knows nothing of older policies"):
         dataclasses.replace(recipe, algorithm=ActorCritic())
     assert isinstance(recipe.algorithm, Vtrace)
+
+
+def test_asynchronous_rows_are_their_synchronous_twins_with_an_exchange() -> None:
+    for name, twin in (
+        ("accelerated-a3c", "accelerated-a2c"),
+        ("accelerated-dqn-async", "accelerated-dqn"),
+    ):
+        recipe = recipes.find(name)
+        assert isinstance(recipe.exchange, CentralSettings)
+        assert (recipe.algorithm, recipe.optimiser) == (
+            recipes.find(twin).algorithm,
+            recipes.find(twin).optimiser,
+        )
+    appo = recipes.find("accelerated-appo")
+    assert (
+        appo.optimiser.learning_rate == recipes.find("accelerated-ppo").optimiser.learning_rate / 4
+    )
+    for period in (1, 2, 3, 4):
+        assert appo.replace(sync_updates=period).exchange.sync_updates == period
+
+
+def test_ga3c_is_the_paper_s_and_its_repo_form_differs_where_the_code_does() -> None:
+    paper, code = recipes.find("ga3c"), recipes.find("ga3c-repo")
+    assert isinstance(paper.algorithm, ActorCritic)
+    assert (paper.algorithm.log_form, paper.algorithm.reduction) == ("added", "sum")
+    assert (paper.store.learn_terminal_reward, code.store.learn_terminal_reward) == (True, False)
+    assert code.algorithm.log_form == "floor"
+
+
+def test_exchanges_and_paces_that_do_not_fit_are_refused() -> None:
+    central = CentralSettings(num_learners=2)
+    for name, words in (
+        ("fast-dqn", "use pace=Alternate"),
+        ("cule-vtrace", "was built for rollouts and replays"),
+        ("cule-a2c", "normalise_pixels=False"),
+        ("ga3c", "shares its weights with no other learner"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            dataclasses.replace(recipes.find(name), exchange=central)
+    with pytest.raises(ValueError, match="need all of sampling=DynamicSettings"):
+        dataclasses.replace(recipes.find("ga3c"), store=RolloutSettings())
+    with pytest.raises(ValueError, match="needs kind='adam'"):
+        recipes.find("accelerated-a3c").replace(rule="multi-step-adam")
 
 
 def test_the_epsilon_rainbow_scales_the_gradient_of_its_convolutions() -> None:

@@ -57,3 +57,22 @@ def test_time_adds_up_over_a_resume() -> None:
     second.mark("learning")
     second.load(saved)
     assert second.training_seconds() == 3.0
+
+
+def test_time_of_a_listener_is_shared_as_others_spent_theirs() -> None:
+    now_ns = [0]
+    spans = Spans(lambda: now_ns[0])
+    now_ns[0] = 10_000
+    spans.share({"environment": 3.0, "learning": 1.0, "other": 1.0})
+    now_ns[0] = 20_000
+    spans.share({})  # nothing to go by: it stays
+    now_ns[0] = 30_000
+    spans.share({"acting": 2.0})
+    found = {part: round(seconds * 1e9) for part, seconds in spans.seconds().items()}
+    assert found == {
+        "environment": 6_000,
+        "acting": 10_000,
+        "learning": 2_000,
+        "other": 12_000,
+        "evaluation": 0,
+    }

@@ -181,3 +181,22 @@ def test_it_can_be_silent() -> None:
 def test_impossible_settings_are_refused_by_name(name: str) -> None:
     with pytest.raises(ValueError, match=f"{name}=0"):
         LiveSettings(**{name: 0})
+
+
+def test_a_run_s_own_figures_are_shown_in_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    console = drawn(record=True, no_color=True)
+    run = MadeUpRun(console)
+    run.progress.note_values(
+        {"perf/policy_lag": 2.5, "perf/training_queue": 17.0, "charts/predictors": 3.0}
+    )
+    with run.view:
+        run.go(10)
+    shown = console.export_text()
+    for words in ("policy lag", "2.5", "training queue", "17", "predictors", "3"):
+        assert words in shown
+    plain = Console(file=io.StringIO(), width=100)
+    other = MadeUpRun(plain)
+    other.progress.note_values({"perf/policy_lag": 2.5})
+    other.go(110)
+    assert "policy lag 2.5" in text_of(plain)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -102,6 +103,16 @@ def whole(recipe: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_equal_seeds_give_equal_bytes(recipe: str, whole: Path, tmp_path: Path) -> None:
     assert_equal_runs(whole, train(recipe, tmp_path / "again"))
+
+
+def test_nothing_lags_in_a_synchronous_recipe(recipe: str, whole: Path) -> None:
+    rows = [json.loads(line) for line in (whole / "progress.jsonl").read_text().splitlines()]
+    lags = [row["perf/policy_lag"] for row in rows]
+    assert lags
+    if recipe.startswith("fast-dqn"):  # plays with the target while it learns
+        assert max(lags) > 0
+    else:
+        assert set(lags) == {0.0}
 
 
 @pytest.mark.parametrize("recipe", ["paac", "dqn"], indirect=True)

@@ -17,9 +17,21 @@ import torch
 from torch import Tensor
 
 from .. import returns
-from ..records import Batch, Experience, LossResult, PolicyValue, Slot, Spaces, Views
+from ..records import (
+    ActContext,
+    Acted,
+    Batch,
+    Column,
+    Experience,
+    LossResult,
+    Outputs,
+    PolicyValue,
+    Slot,
+    Spaces,
+    Views,
+)
 from . import pixels
-from .interface import Defaults, path_of
+from .interface import Defaults, path_from, path_of
 
 LogForm = Literal["exact", "added", "floor"]
 
@@ -44,6 +56,9 @@ class ActorCritic(Defaults):
     """Logarithm of a probability: exact, of p + log_epsilon, or of max(p, log_epsilon)."""
     log_epsilon: float = 0.0
     """Number that keeps the logarithm finite in the forms `added` and `floor`."""
+    bootstrap: Literal["live", "acting"] = "live"
+    """Which value stands for what follows a rollout: of the weights that learn, or of those that
+    acted, stored with the step, as GA3C's agents know it."""
     normalise_pixels: bool = False
     """Whether pixels get mean 0 and deviation 1, each by its own statistics over the run."""
 
@@ -58,6 +73,15 @@ class ActorCritic(Defaults):
                 "'exact' has none, 'added' and 'floor' need one above 0."
             )
 
+    def columns(self, spaces: Spaces) -> Mapping[str, Column]:
+        return {"value": Column()} if self.bootstrap == "acting" else {}
+
+    def act(self, outputs: Outputs, context: ActContext) -> Acted:
+        acted = super().act(outputs, context)
+        return (
+            Acted(acted.actions, {"value": outputs.value}) if self.bootstrap == "acting" else acted
+        )
+
     def init(self, spaces: Spaces) -> Mapping[str, Tensor]:
         return pixels.initial(spaces) if self.normalise_pixels else {}
 
@@ -69,7 +93,8 @@ class ActorCritic(Defaults):
         return Experience(slot, {"returns": self._returns(views, slot)}, state)
 
     def _returns(self, views: Views, slot: Slot) -> Tensor:
-        path = path_of(self, views, slot)
+        known = slot.last.get("value")
+        path = path_of(self, views, slot) if known is None else path_from(self, views, slot, known)
         if self.gae_lambda == 1.0:
             return returns.n_step(path, self.discount)
         observations = self.inputs(views, slot.observations())

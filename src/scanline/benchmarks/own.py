@@ -57,12 +57,13 @@ def whole_run(work: Work) -> Figures:
         "agent_sps": timing.agent_steps_per_second,
         "raw_fps": timing.raw_frames_per_second,
         "ups": timing.updates_per_second,
+        **({"note": timing.note} if timing.note else {}),
     }
 
 
 def limit(work: Work) -> float:
     """Agent steps per second of acting and learning on data that are already there."""
-    plan = settings.override(plan_of(work), {"live": False})
+    plan = settings.override(training.synchronous(plan_of(work)), {"live": False})
     parts = training.assemble(plan, Spans().mark, say=lambda sentence: None)
     try:
         if isinstance(parts.loop.store, Replay):

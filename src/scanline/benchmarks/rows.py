@@ -31,11 +31,17 @@ def machine() -> Row:
     }
 
 
-def summary(repeats: Sequence[Mapping[str, float]]) -> Row:
-    """Median of each figure, and the spread (highest less lowest over median) of each."""
+def summary(repeats: Sequence[Mapping[str, Any]]) -> Row:
+    """Median of each figure, and the spread (highest less lowest over median) of each.
+
+    What is no number, such as a note with histograms, is that of the last repeat.
+    """
     row: Row = {}
     for name in repeats[0]:
         values = [repeat[name] for repeat in repeats]
+        if not isinstance(values[-1], int | float):
+            row[name] = values[-1]
+            continue
         row[name] = statistics.median(values)
         row[f"{name}_spread"] = round((max(values) - min(values)) / (row[name] or 1.0), 4)
     return row | {"repeats": len(repeats)}

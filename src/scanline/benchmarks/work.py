@@ -15,7 +15,7 @@ import sys
 from dataclasses import dataclass, field
 from typing import Any
 
-Figures = dict[str, float]
+Figures = dict[str, Any]
 _MARK = "figures: "
 
 

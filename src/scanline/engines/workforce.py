@@ -12,6 +12,7 @@ from __future__ import annotations
 import pickle
 import time
 import traceback
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
@@ -67,18 +68,20 @@ class InProcess:
             name: np.zeros(shape, dtype) for name, (shape, dtype) in layout.items()
         }
         self._group_size = group_size
-        self._orders: list[tuple[int, int]] = []
+        self._orders: deque[tuple[int, int]] = deque()  # filled by any thread
         self._block = self._guarded(Block, settings, self.arrays)
 
     def order(self, group: int, kind: int) -> None:
         self._orders.append((group, kind))
 
     def done(self, timeout_seconds: float) -> list[int]:
-        orders, self._orders = self._orders, []
-        for group, kind in orders:
+        finished = []
+        while self._orders:
+            group, kind = self._orders.popleft()
             rows = range(group * self._group_size, (group + 1) * self._group_size)
             self._guarded(self._block.step if kind == STEP else self._block.reset, rows)
-        return [group for group, _ in orders]
+            finished.append(group)
+        return finished
 
     def snapshot(self, timeout_seconds: float) -> dict[int, bytes]:
         found: dict[int, bytes] = self._guarded(self._block.snapshot)
@@ -116,8 +119,9 @@ class Workers:
         self._call_all(READY, timeout_seconds)
 
     def order(self, group: int, kind: int) -> None:
-        self._pending[group] = {w for w, rows in enumerate(self._served) if rows[group]}
-        for worker in self._pending[group]:
+        workers = [worker for worker, rows in enumerate(self._served) if rows[group]]
+        self._pending[group] = set(workers)  # which shrinks as answers come, in another thread
+        for worker in workers:
             self._guarded(self._crew.workers[worker].order, group * _KINDS + kind)
 
     def done(self, timeout_seconds: float) -> list[int]:

@@ -14,6 +14,7 @@ from . import (
     cule,
     fast_dqn,
     fast_dqn_timeline,
+    ga3c,
     paac,
 )
 from .experiment import SCALES, Cell, Experiment, Result, Results, Scale
@@ -39,6 +40,7 @@ _PAPERS = (
     accelerated_secondary.EXPERIMENTS,
     fast_dqn.EXPERIMENTS,
     fast_dqn_timeline.EXPERIMENTS,
+    ga3c.EXPERIMENTS,
     paac.EXPERIMENTS,
 )
 

@@ -1,12 +1,16 @@
 """Parameters: who owns the weights, and the one place where they change.
 
 Takes losses by parameter group; gives views, gradient norms and a complete state.
-Sees records.py and schedules.py only: no network's layers, no algorithm, no store.
-local.py holds them in this process; optimisers.py says how a gradient becomes a step;
-all_reduce.py is what several learners agree on.
+Sees records.py, schedules.py and processes.py only: no network's layers, no algorithm, no store.
+local.py holds them in this process; optimisers.py says how a gradient becomes a step. all_reduce.py
+is what several learners agree on; central.py a store that they share, chunked.py how they step it,
+learner.py their own copies; published.py is what threads may read while one of them writes.
 """
 
 from .all_reduce import LearnerLostError, Learners, LearnersDifferError, join
+from .central import Alone, CentralSettings, Layout, SharedStore, Store, StoreStuckError
+from .chunked import ChunkedStep, MultiStepAdam, NotFiniteGradientError
+from .learner import CentralParameters, Owner, shared_store
 from .local import AllReduce, Grouped, LocalParameters
 from .optimisers import (
     Adam,
@@ -15,18 +19,33 @@ from .optimisers import (
     RMSProp,
     build_optimiser,
 )
+from .published import Published, Snapshot
 
 __all__ = [
     "Adam",
     "AllReduce",
+    "Alone",
+    "CentralParameters",
+    "CentralSettings",
+    "ChunkedStep",
     "Grouped",
+    "Layout",
     "LearnerLostError",
     "Learners",
     "LearnersDifferError",
     "LocalParameters",
+    "MultiStepAdam",
+    "NotFiniteGradientError",
     "Optimiser",
     "OptimiserSettings",
+    "Owner",
+    "Published",
     "RMSProp",
+    "SharedStore",
+    "Snapshot",
+    "Store",
+    "StoreStuckError",
     "build_optimiser",
     "join",
+    "shared_store",
 ]

@@ -31,6 +31,9 @@ Value = TypeVar("Value")
 AllReduce = Callable[[Sequence[Tensor]], None]
 """Replaces gradients, or an algorithm's state, in place by what all learners agree on."""
 
+BuildOptimiser = Callable[[str, list[nn.Parameter], OptimiserSettings], Optimiser]
+"""Makes the optimiser of a group, given its name, its parameters and its settings."""
+
 
 @runtime_checkable
 class Grouped(Protocol):
@@ -53,6 +56,7 @@ class Group:
     """Parameters that share a loss, an optimiser and a clip."""
 
     parameters: list[nn.Parameter]
+    settings: OptimiserSettings
     optimiser: Optimiser
     max_grad_norm: float | None
 
@@ -71,7 +75,7 @@ class Group:
 class LocalParameters:
     """Parameters that live in this process and are changed by `apply` alone."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (each is a choice of its own)
         self,
         network: nn.Module,
         optimiser: OptimiserSettings | Mapping[str, OptimiserSettings],
@@ -80,19 +84,32 @@ class LocalParameters:
         with_target: bool = False,
         algorithm_state: Mapping[str, Tensor] | None = None,
         all_reduce: AllReduce | None = None,
+        build: BuildOptimiser | None = None,
     ) -> None:
+        """`build` makes a group's optimiser where it is not to be a local one."""
         self.network = network
         self.version = 0
         """Updates so far."""
         self.target_version = 0
         """Updates in the weights of the target copy."""
         self._all_reduce = all_reduce
+        make = build or (lambda name, parameters, chosen: build_optimiser(parameters, chosen))
         self._groups = {
-            name: build_group(parameters, of_group(optimiser, name), of_group(max_grad_norm, name))
+            name: Group(
+                parameters,
+                of_group(optimiser, name),
+                make(name, parameters, of_group(optimiser, name)),
+                checked_norm(of_group(max_grad_norm, name)),
+            )
             for name, parameters in trainable_groups(network).items()
         }
         target = copy.deepcopy(network).requires_grad_(False) if with_target else None
         self._views = Views(live=network, target=target, state=dict(algorithm_state or {}))
+
+    @property
+    def groups(self) -> Mapping[str, Group]:
+        """Parameters by the loss that moves them."""
+        return self._groups
 
     @property
     def views(self) -> Views:
@@ -108,6 +125,25 @@ class LocalParameters:
         """One update; gives the norm of every group's gradient before clipping, detached."""
         groups = self._groups_with(losses)
         backward(groups, losses)
+        return self._step(groups, learning_rate, watch)
+
+    def apply_gradients(
+        self,
+        gradients: Mapping[str, Sequence[Tensor | None]],
+        learning_rate: float | Mapping[str, float],
+    ) -> dict[str, Tensor]:
+        """One update with gradients from elsewhere, in the order of each group's parameters."""
+        for name, group in self._groups.items():
+            for each, gradient in zip(group.parameters, gradients[name], strict=True):
+                each.grad = gradient
+        return self._step(self._groups, learning_rate)
+
+    def _step(
+        self,
+        groups: Mapping[str, Group],
+        learning_rate: float | Mapping[str, float],
+        watch: Watch | None = None,
+    ) -> dict[str, Tensor]:
         if self._all_reduce is not None:
             self._all_reduce([grad for group in groups.values() for grad in group.gradients()])
         if watch is not None:
@@ -178,14 +214,12 @@ class LocalParameters:
         self._replace_state(kept)
 
 
-def build_group(
-    parameters: list[nn.Parameter], optimiser: OptimiserSettings, max_grad_norm: float | None
-) -> Group:
+def checked_norm(max_grad_norm: float | None) -> float | None:
     if max_grad_norm is not None and not max_grad_norm >= 0:
         raise ValueError(
             f"max_grad_norm={max_grad_norm} is no norm; use a positive one, or 0 for no clipping."
         )
-    return Group(parameters, build_optimiser(parameters, optimiser), max_grad_norm)
+    return max_grad_norm
 
 
 def backward(groups: Mapping[str, Group], losses: Mapping[str, Tensor]) -> None:

@@ -12,7 +12,7 @@ Adam is PyTorch's fused one: a quarter of the time of its foreach form on a CPU.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -122,6 +122,12 @@ class Optimiser(Protocol):
 
     def step(self, learning_rate: float) -> None: ...
 
+    def adopt(self, memories: Mapping[str, Sequence[Tensor]]) -> None:
+        """Remembers in these tensors from now on, one per parameter, named by `memories`."""
+
+    def remembered(self) -> dict[str, list[Tensor]]:
+        """The tensors that it remembers in, by name, one per parameter."""
+
     def state(self) -> State: ...
 
     def load(self, state: State) -> None: ...
@@ -192,6 +198,12 @@ class RMSProp:
             torch._foreach_add_(result, settings.epsilon)
         return result
 
+    def adopt(self, memories: Mapping[str, Sequence[Tensor]]) -> None:
+        self.square, self.mean = list(memories["square"]), list(memories.get("mean", ()))
+
+    def remembered(self) -> dict[str, list[Tensor]]:
+        return {"square": self.square} | ({"mean": self.mean} if self.settings.centred else {})
+
     def state(self) -> State:
         return {"square": copies(self.square), "mean": copies(self.mean)}
 
@@ -224,6 +236,15 @@ class Adam:
         self._optimiser.param_groups[0]["lr"] = learning_rate
         self._optimiser.step()
 
+    def adopt(self, memories: Mapping[str, Sequence[Tensor]]) -> None:
+        for place, each in enumerate(self.parameters):
+            own = {name: tensors[place] for name, tensors in memories.items()}
+            self._optimiser.state[each] = own
+
+    def remembered(self) -> dict[str, list[Tensor]]:
+        slots = [self._optimiser.state.get(each, {}) for each in self.parameters]
+        return {name: [slot[name] for slot in slots] for name in slots[0]}
+
     def state(self) -> State:
         """Per parameter PyTorch's own names; empty for one that was never stepped."""
         slots = [self._optimiser.state.get(each, {}) for each in self.parameters]
@@ -235,6 +256,18 @@ class Adam:
             self._optimiser.state[parameter] = {
                 name: like(parameter, value) for name, value in slot.items()
             }
+
+
+STEP = "step"
+"""Adam's count of updates, the one memory that is a single number."""
+
+
+def memories(settings: OptimiserSettings) -> dict[str, float]:
+    """What an optimiser remembers between updates, by name, with its first value."""
+    if settings.kind == "rmsprop":
+        return {"square": settings.square_starts_at} | ({"mean": 0.0} if settings.centred else {})
+    squares = ("exp_avg_sq", "max_exp_avg_sq") if settings.amsgrad else ("exp_avg_sq",)
+    return dict.fromkeys((STEP, "exp_avg", *squares), 0.0)
 
 
 def _is_dense(parameter: Tensor) -> bool:

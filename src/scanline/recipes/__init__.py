@@ -16,7 +16,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from . import accelerated, cule, fast_dqn, paac, q_learning, usual
+from . import accelerated, asynchronous, cule, fast_dqn, ga3c, paac, q_learning, usual
 from .recipe import Network, Recipe
 
 __all__ = ["RECIPES", "Network", "Recipe", "find"]
@@ -25,6 +25,8 @@ _FAMILIES = (
     paac.ROWS,
     usual.ROWS,
     accelerated.ROWS,
+    asynchronous.ROWS,
+    ga3c.ROWS,
     cule.ROWS,
     q_learning.ROWS,
     fast_dqn.ROWS,

@@ -14,14 +14,15 @@ import torch
 
 from .. import settings
 from ..algorithms import ActorCritic, CategoricalDqn, Dqn, Ppo, Vtrace
-from ..parameters import OptimiserSettings
+from ..parameters import Alone, CentralSettings, OptimiserSettings
 from ..records import Algorithm, Spaces
 from ..runners import concurrent
 from ..runners.concurrent import Concurrent
 from ..runners.evaluating import EvaluationSettings
+from ..runners.free_running import FreeRunning
 from ..runners.off_policy import Alternate
-from ..samplers import SamplingSettings
-from ..stores import ReplaySettings, RolloutSettings, WindowSettings
+from ..samplers import DynamicSettings, SamplingSettings
+from ..stores import ReplaySettings, RolloutSettings, SegmentSettings, WindowSettings
 
 Network = str | Callable[[Spaces], torch.nn.Module]
 
@@ -42,11 +43,13 @@ class Recipe:
     protocol: str = "baselines"
     """What one agent step means (`scanline list protocols`)."""
     optimiser: OptimiserSettings
-    sampling: SamplingSettings = field(default_factory=SamplingSettings)
-    store: RolloutSettings | WindowSettings | ReplaySettings = field(
+    sampling: SamplingSettings | DynamicSettings = field(default_factory=SamplingSettings)
+    store: RolloutSettings | WindowSettings | ReplaySettings | SegmentSettings = field(
         default_factory=RolloutSettings
     )
-    pace: Alternate | Concurrent = field(default_factory=Alternate)
+    pace: Alternate | Concurrent | FreeRunning = field(default_factory=Alternate)
+    exchange: Alone | CentralSettings = field(default_factory=Alone)
+    """Whether several learners share the weights, and how."""
     evaluation: EvaluationSettings = field(default_factory=EvaluationSettings)
     agent_steps: int = 10_000_000
     """Agent steps of a whole run."""
@@ -66,6 +69,9 @@ class Recipe:
             self._check_values()
         if isinstance(self.pace, Concurrent):
             self._check_blocks(self.pace)
+        if isinstance(self.exchange, CentralSettings):
+            self._check_central(self.exchange)
+        self._check_free_running()
 
     def _check_store(self) -> None:
         """Sequences come from a window; what is prepared once per rollout must not go into one."""
@@ -108,12 +114,61 @@ class Recipe:
             )
 
     def _check_blocks(self, pace: Concurrent) -> None:
-        if not isinstance(self.store, ReplaySettings):
+        if not isinstance(self.store, ReplaySettings) or isinstance(self.sampling, DynamicSettings):
             raise ValueError(
                 "Learning beside playing needs steps that stay; use store=ReplaySettings(...), or "
                 "pace=Alternate() with a rollout."
             )
         concurrent.check(pace, self.sampling, self.store)
+
+    def _check_free_running(self) -> None:
+        """Dynamic sampling, segments and the free-running pace belong together."""
+        sampling, store, pace = self.sampling, self.store, self.pace
+        kinds = (
+            isinstance(sampling, DynamicSettings),
+            isinstance(store, SegmentSettings),
+            isinstance(pace, FreeRunning),
+        )
+        if not any(kinds):
+            return
+        if not (
+            isinstance(sampling, DynamicSettings) and isinstance(store, SegmentSettings)
+        ) or not (isinstance(pace, FreeRunning) and isinstance(self.algorithm, ActorCritic)):
+            raise ValueError(
+                "Agents that nobody waits for need all of sampling=DynamicSettings(...), "
+                "store=SegmentSettings(...), pace=FreeRunning(...) and the algorithm ActorCritic."
+            )
+        if self.algorithm.normalise_pixels or isinstance(self.exchange, CentralSettings):
+            raise ValueError(
+                "A free-running recipe keeps no pixel statistics and shares its weights with no "
+                "other learner; use normalise_pixels=False and exchange=Alone()."
+            )
+        sampling.check(store)
+
+    def _check_central(self, exchange: CentralSettings) -> None:
+        if isinstance(self.pace, Concurrent):
+            raise ValueError(
+                "Learners of a central store take turns of their own; use pace=Alternate() with "
+                "CentralSettings."
+            )
+        if isinstance(self.store, WindowSettings):
+            raise ValueError(
+                "A central store was built for rollouts and replays; use store=RolloutSettings(...)"
+                " or ReplaySettings(...)."
+            )
+        if getattr(self.algorithm, "normalise_pixels", False):
+            raise ValueError(
+                "normalise_pixels keeps statistics that learners of a central store do not share; "
+                "use normalise_pixels=False."
+            )
+        if self.sampling.reset_mode != "inline":
+            raise ValueError(
+                "Learners of a central store start new games at once; use reset_mode='inline'."
+            )
+        if exchange.rule == "multi-step-adam" and self.optimiser.kind != "adam":
+            raise ValueError(
+                f"rule='multi-step-adam' needs kind='adam', not {self.optimiser.kind!r}."
+            )
 
     def replace(self, **changes: Any) -> Recipe:
         """A copy with settings of any part changed by name."""

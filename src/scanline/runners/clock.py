@@ -11,7 +11,7 @@ run is judged by its training time. For one thread.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from ..records import State
@@ -28,11 +28,12 @@ class Spans:
         self._clock_ns = clock_ns
         self._totals_ns = dict.fromkeys((*TRAINING_PARTS, EVALUATION), 0)
         self._part, self._since_ns = OTHER, clock_ns()
+        self._kept_ns = 0  # of `other`, shared out as far as it goes
 
     def restart(self) -> None:
         """Forgets what passed so far, e.g. while the parts of a run were built."""
         self._totals_ns = dict.fromkeys(self._totals_ns, 0)
-        self._part, self._since_ns = OTHER, self._clock_ns()
+        self._part, self._since_ns, self._kept_ns = OTHER, self._clock_ns(), 0
 
     def mark(self, part: str) -> str:
         """From now on `part` runs; gives the part that ran until now."""
@@ -50,6 +51,20 @@ class Spans:
             yield
         finally:
             self.mark(before)
+
+    def share(self, split_seconds: Mapping[str, float]) -> None:
+        """Gives the time of `other` since the last call to the parts in which others spent theirs.
+
+        For a run whose work is done elsewhere, while this thread only listens.
+        """
+        self.mark(self._part)
+        total = sum(split_seconds.get(part, 0.0) for part in TRAINING_PARTS)
+        passed_ns = self._totals_ns[OTHER] - self._kept_ns
+        for part in TRAINING_PARTS if total > 0.0 else ():
+            moved_ns = int(passed_ns * split_seconds.get(part, 0.0) / total)
+            self._totals_ns[part] += moved_ns
+            self._totals_ns[OTHER] -= moved_ns
+        self._kept_ns = self._totals_ns[OTHER]
 
     @property
     def part(self) -> str:
@@ -74,3 +89,4 @@ class Spans:
         """Adds the time of an earlier part of the run to what passed since this one began."""
         for part, total_ns in state["totals_ns"].items():
             self._totals_ns[part] += total_ns
+        self._kept_ns = self._totals_ns[OTHER]

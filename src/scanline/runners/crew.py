@@ -13,9 +13,8 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from queue import Empty, SimpleQueue
-from types import FrameType
 
 Job = Callable[[], None]
 
@@ -93,8 +92,7 @@ class Crew:
         return None
 
     def _stuck(self, names: list[str], silent_seconds: float) -> StuckError:
-        frames = sys._current_frames()
-        found = [f"{name}:\n{_where(frames, self._threads[name])}" for name in names]
+        found = [f"{name}:\n{where(self._threads[name])}" for name in names]
         return StuckError(
             f"No sign of life for {silent_seconds:g} seconds from {', '.join(names)}; they are at\n"
             + "\n".join(found)
@@ -110,6 +108,7 @@ class Crew:
             self._done.put((name, error))
 
 
-def _where(frames: Mapping[int, FrameType], thread: threading.Thread) -> str:
-    frame = frames.get(thread.ident or -1)
+def where(thread: threading.Thread) -> str:
+    """The stack of a thread, as text."""
+    frame = sys._current_frames().get(thread.ident or -1)
     return "".join(traceback.format_stack(frame)) if frame is not None else "it has ended"

@@ -142,6 +142,7 @@ class LiveView:
             ),
             done=self._limits.done(agent_steps=progress.agent_steps, seconds=training_seconds),
             load=_load(old, now, split),
+            further=progress.further(),
         )
 
     def _sample(self) -> _Sample:

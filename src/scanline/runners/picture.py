@@ -6,7 +6,8 @@ picture can be drawn from made-up numbers.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from rich.console import Group, RenderableType
@@ -40,6 +41,8 @@ class View:
     done: float | None
     """Share of the agent steps or seconds that is done; None without such a limit."""
     load: Load
+    further: Mapping[str, float] = field(default_factory=dict)
+    """Means of this run's own figures since the last row, by the name of the log."""
 
 
 def picture(view: View) -> RenderableType:
@@ -48,6 +51,9 @@ def picture(view: View) -> RenderableType:
     for (left, count), (right, rate) in _number_rows(view):
         lines.append(f"{left:<13}", "dim").append(f" {count:>15}    ")
         lines.append(f"{right:<22}", "dim").append(f" {rate:>10}\n")
+    for first, second in _further_rows(view.further):
+        lines.append(f"{first[0]:<22}", "dim").append(f" {first[1]:>6}    ")
+        lines.append(f"{second[0]:<25}", "dim").append(f" {second[1]:>7}\n")
     lines.append("\n")
     bars = [(part, share, _STYLES[part]) for part, share in shares(view.load.split_seconds).items()]
     if view.done is not None:
@@ -72,6 +78,11 @@ def line(view: View) -> Text:
         f"training {_duration(view.training_seconds)}"
         + ("" if left is None else f", left {_duration(left)}"),
         ", ".join(f"{part} {s:.0%}" for part, s in shares(view.load.split_seconds).items()),
+        *(
+            [", ".join(f"{name} {number}" for name, number in _further(view.further))]
+            if view.further
+            else []
+        ),
         advice(view.load),
     )
     return Text(" | ".join(parts))
@@ -107,6 +118,18 @@ def _number_rows(view: View) -> list[tuple[tuple[str, str], tuple[str, str]]]:
         (("memory", _memory(view.load)), ("best score", best)),
         (("training time", _duration(view.training_seconds)), ("time left, about", left)),
     ]
+
+
+def _further(figures: Mapping[str, float]) -> list[tuple[str, str]]:
+    """Names and numbers, in the order of the log."""
+    return [(name.partition("/")[2].replace("_", " "), f"{n:,.3g}") for name, n in figures.items()]
+
+
+def _further_rows(
+    figures: Mapping[str, float],
+) -> list[tuple[tuple[str, str], tuple[str, str]]]:
+    pairs = [*_further(figures), ("", "")]
+    return list(zip(pairs[0:-1:2], pairs[1::2], strict=False))
 
 
 def _score(view: View) -> str:

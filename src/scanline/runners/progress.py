@@ -25,6 +25,9 @@ from .scores import Scores
 
 Metric = Tensor | float
 
+_COUNTED = ("charts/agents", "charts/predictors", "charts/trainers")
+"""Charts that say how many threads a run has, not how well it learns."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class ProgressSettings:
@@ -51,6 +54,7 @@ class Progress:
         self.agent_steps = self.updates = self.episodes = 0
         self.scores = Scores(settings.score_window_episodes)
         self._metrics: dict[str, list[Metric]] = {}
+        self._told: dict[str, float] = {}
         self._num_rows, self._last_row_at = 0, 0
         self._files: RowFiles | None = None
         self.last_row: dict[str, float | int | None] = {}
@@ -88,6 +92,8 @@ class Progress:
 
     def note_values(self, metrics: Mapping[str, Metric]) -> None:
         """Keeps metrics that belong to no update; a name without a group is a loss."""
+        told = ("perf/", *_COUNTED)
+        self._told |= {k: v for k, v in metrics.items() if k.startswith(told) and type(v) is float}
         for key, metric in metrics.items():
             # A metric that still holds its graph would keep every activation until the row.
             has_graph = isinstance(metric, Tensor) and metric.requires_grad
@@ -97,6 +103,13 @@ class Progress:
                 self._metrics[name] = [value]
             else:
                 self._metrics.setdefault(name, []).append(value)
+
+    def further(self) -> dict[str, float]:
+        """What only some runs have, as last told: queues, waits, lags, numbers of threads.
+
+        Plain numbers only: a tensor may still be under way on its device.
+        """
+        return dict(self._told)
 
     def note_episodes(self, ends: Sequence[EpisodeEnd]) -> None:
         """Counts finished games."""

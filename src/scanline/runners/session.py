@@ -124,6 +124,8 @@ class Session:
         self._title = title
         self._live: LiveView | None = None
         self._saved: Mapping[str, Saved] = {}
+        self.is_exact = True
+        """Whether a resumed run would end bit for bit like this one."""
         self._growing: list[Growing] = []
         self.evaluations: Evaluations | None = None
         """Where pauses for evaluation are wanted; set before `running`."""
@@ -214,6 +216,19 @@ class Session:
         self.progress.note_values({"perf/policy_lag": float(lag_updates)})
         self.progress.note_episodes(ends)
 
+    def told(
+        self,
+        num_agent_steps: int,
+        num_updates: int,
+        metrics: Mapping[str, Metric],
+        ends: Sequence[EpisodeEnd],
+    ) -> None:
+        """Told what learners or threads have done since they last told."""
+        self.progress.advance(num_agent_steps)
+        self.progress.updates += num_updates
+        self.progress.note_values(metrics)
+        self.progress.note_episodes(ends)
+
     def updated(self, metrics: Mapping[str, Metric]) -> None:
         """Told after every update."""
         self.progress.note(metrics)
@@ -225,6 +240,7 @@ class Session:
     def save(self, exact: bool = True) -> None:
         """Writes a checkpoint of all parts."""
         state = {name: part.state() for name, part in self._saved.items()}
+        exact = exact and self.is_exact
         self._checkpoints.save({"exact": exact, **state}, self.progress.agent_steps)
         self._saves.saved(self.progress.agent_steps)
 
@@ -235,7 +251,7 @@ class Session:
             return False
         for name, part in self._saved.items():
             part.load(found.state[name])
-        if not found.state["exact"]:
+        if not found.state["exact"] and self.is_exact:
             warnings.warn(
                 f"{found.path} was saved when the run failed: it goes on from there, but not bit "
                 "for bit as it would have without the failure.",

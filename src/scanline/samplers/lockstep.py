@@ -17,12 +17,12 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from .. import stacks, streams
 from ..engines.interface import Engine, EngineError
 from ..records import Array, EpisodeEnd, Policy, Slot, State, StepArrays, to_array
 from .episodes import Episodes
+from .lanes import Scratch
 from .resets import ResetMode, RestingEngine
 
 Mark = Callable[[str], None]
@@ -104,8 +104,7 @@ class LockstepSampler:
         frames = (spaces.stack, self._num_envs, *spaces.frame_shape)
         self._window = torch.zeros(frames, dtype=getattr(torch, spaces.frame_dtype))
         self._depth = torch.ones(self._num_envs, dtype=torch.uint8)
-        self._final = np.zeros(frames[1:], spaces.frame_dtype)
-        self._lives = np.zeros(self._num_envs, np.int32)
+        self._scratch = Scratch.allocate(spaces, self._num_envs)
         self._targets: WeakKeyDictionary[Slot, list[list[StepArrays]]] = WeakKeyDictionary()
 
     @property
@@ -115,7 +114,7 @@ class LockstepSampler:
     def reset(self, decorrelation_agent_steps: int = 0) -> None:
         """Starts all games, and plays a random number of random steps in each."""
         scratch = Slot.allocate(self._engine.spaces, 1, self._num_envs, {})
-        arrays = [self._step_arrays(scratch, 0, envs) for envs in self._groups]
+        arrays = [self._scratch.step_arrays(scratch, 0, envs) for envs in self._groups]
         for group in range(len(self._groups)):
             self._engine.reset(group, arrays[group])
         self._decorrelate(scratch, arrays, decorrelation_agent_steps)
@@ -153,11 +152,11 @@ class LockstepSampler:
         self._begin(into)
         targets = self._targets_of(into)
         for t in range(into.num_steps):
-            into.version[t] = policy.version
             for group in range(len(self._groups)):
                 if t:
                     self._receive(into, targets, t - 1, group)
                 self._act(policy, into, t, group)
+            into.version[t] = policy.version  # acting may have found newer weights
         for group in range(len(self._groups)):
             self._receive(into, targets, into.num_steps - 1, group)
         if self._resting is not None:
@@ -189,22 +188,12 @@ class LockstepSampler:
         arrays, envs = targets[t][group], self._groups[group]
         self._engine.recv(group, arrays)
         if arrays.truncated.any():
-            self._keep_finals(slot, t, envs, arrays.truncated)
+            self._scratch.keep_finals(slot, t, envs, arrays.truncated)
         playing: Array | int = 1
         if self._resting is not None:
             playing = self._resting.playing[envs]
             slot.note_playing(t, envs, playing)
         self._episodes.note(envs, arrays.raw_reward, arrays.terminated | arrays.truncated, playing)
-
-    def _keep_finals(self, slot: Slot, t: int, envs: slice, truncated: Array) -> None:
-        """Builds the true last observations of truncated episodes."""
-        for row in np.flatnonzero(truncated):
-            env = int(row) + envs.start
-            last = torch.from_numpy(self._final[env].copy())
-            older = slot.frames[t + 1 : t + slot.stack, env]
-            frames = torch.cat([older, last[None]])[:, None]
-            depth = (slot.depth[t, env : env + 1] + 1).clamp(max=slot.stack)
-            slot.finals.append((t, env, stacks.build(frames, depth, slot.padding)[0].clone()))
 
     def _begin(self, slot: Slot) -> None:
         if self._resting is not None:
@@ -218,7 +207,7 @@ class LockstepSampler:
         for place in resting.begin():
             start = resting.start_of(place)
             self._window[-1, place] = torch.from_numpy(start.frame[0])
-            self._depth[place], self._lives[place] = 1, start.lives[0]
+            self._depth[place], self._scratch.lives[place] = 1, start.lives[0]
 
     def _keep(self, slot: Slot, t: int) -> None:
         """Remembers the newest S frames for the next slot."""
@@ -229,26 +218,10 @@ class LockstepSampler:
         """Where the engine writes step t of each group; made once per slot."""
         if slot not in self._targets:
             self._targets[slot] = [
-                [self._step_arrays(slot, t, envs) for envs in self._groups]
+                [self._scratch.step_arrays(slot, t, envs) for envs in self._groups]
                 for t in range(slot.num_steps)
             ]
         return self._targets[slot]
-
-    def _step_arrays(self, slot: Slot, t: int, envs: slice) -> StepArrays:
-        def view(tensor: Tensor) -> Array:
-            return to_array(tensor[envs])
-
-        return StepArrays(
-            frame=view(slot.frames[slot.stack + t]),
-            depth=view(slot.depth[t + 1]),
-            reward=view(slot.reward[t]),
-            raw_reward=view(slot.raw_reward[t]),
-            terminated=view(slot.terminated[t]),
-            truncated=view(slot.truncated[t]),
-            life_lost=view(slot.life_lost[t]),
-            lives=self._lives[envs],
-            final_frame=self._final[envs],
-        )
 
     def state(self) -> State:
         """Everything that the next `collect` depends on; environments only where they can tell."""

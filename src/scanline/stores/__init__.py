@@ -5,6 +5,7 @@ from .replay import Replay
 from .replay_settings import ReplaySettings, ReplayShape, memory_bytes
 from .rollout import RolloutSettings, RolloutStore
 from .sampling import PrioritisedSampling, Sampling, UniformSampling
+from .segments import SegmentQueue, SegmentSettings, SegmentShape
 from .window import WindowSettings, WindowStore
 
 __all__ = [
@@ -17,6 +18,9 @@ __all__ = [
     "RolloutSettings",
     "RolloutStore",
     "Sampling",
+    "SegmentQueue",
+    "SegmentSettings",
+    "SegmentShape",
     "UniformSampling",
     "WindowSettings",
     "WindowStore",

@@ -1,14 +1,17 @@
 """Training: settings to parts to runner; train, evaluate, load_policy."""
 
-from .assembly import Attachments, Parts, assemble, build_learner, policy_of
-from .plan import Plan, RunSettings, make_plan, read_plan
+from .assembly import Attachments, Parts, assemble, build_learner
+from .free import FreeParts
+from .plan import Plan, RunSettings, make_plan, read_plan, synchronous
+from .policies import policy_of
 from .scoring import EVALUATION_SEED, LoadedPolicy, evaluate, film, load_policy, score
 from .timing import Stretch, Timing, timed
-from .train import Run, carry_out, open_session, train
+from .train import Run, carry_out, open_session, prepared, train
 
 __all__ = [
     "EVALUATION_SEED",
     "Attachments",
+    "FreeParts",
     "LoadedPolicy",
     "Parts",
     "Plan",
@@ -25,8 +28,10 @@ __all__ = [
     "make_plan",
     "open_session",
     "policy_of",
+    "prepared",
     "read_plan",
     "score",
+    "synchronous",
     "timed",
     "train",
 ]

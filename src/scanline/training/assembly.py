@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 from .. import acting, engines, networks, parameters, processes, protocols, settings
 from ..engines import Engine, EngineSettings
@@ -19,13 +19,14 @@ from ..recipes import Recipe
 from ..records import Algorithm, Saved, Slot, Spaces, Store
 from ..runners import concurrent, off_policy, on_policy
 from ..runners.concurrent import Concurrent
+from ..runners.free_running import FreeRunning
 from ..runners.game_numbers import GameNumbers
 from ..runners.instruments import Instruments
 from ..runners.learners import Exchange, Following, Leading, PerLearner, Shared
 from ..runners.off_policy import Alternate
 from ..runners.replay_rows import ReplayRows
 from ..runners.session import Session
-from ..samplers import LockstepSampler, RestingEngine, inner_settings
+from ..samplers import LockstepSampler, RestingEngine, SamplingSettings, inner_settings
 from ..stores import (
     Replay,
     ReplaySettings,
@@ -36,9 +37,13 @@ from ..stores import (
     WindowStore,
 )
 from .learners import cores_of_one, device_of
+from .models import build_memory, build_network
 from .plan import Plan
+from .policies import policy_of
 
 Say = Callable[[str], None]
+Built = TypeVar("Built")
+Pace = Alternate | Concurrent | FreeRunning
 Mark = Callable[[str], Any]
 
 
@@ -82,14 +87,19 @@ def engine_settings(plan: Plan, **changes: Any) -> EngineSettings:
 
 def fitting_engines(plan: Plan, say: Say, learners: Learners) -> tuple[list[Engine], Plan]:
     """The engines of one learner, and the plan with the protocol that they can honour."""
+    return fitting(plan, say, lambda fitted: build_engines(fitted, learners))
+
+
+def fitting(plan: Plan, say: Say, build: Callable[[Plan], Built]) -> tuple[Built, Plan]:
+    """What is built by a plan, and the plan with the protocol that the engine can honour."""
     try:
-        return build_engines(plan, learners), plan
+        return build(plan), plan
     except engines.ProtocolRefusedError as refusal:
         if plan.run.strict_protocol:
             raise
         say(f"{refusal} This run uses it.")
         plan = settings.override(plan, {"protocol": refusal.nearest})
-        return build_engines(plan, learners), plan
+        return build(plan), plan
 
 
 def build_engines(plan: Plan, learners: Learners) -> list[Engine]:
@@ -143,9 +153,28 @@ class Parts:
     """What plays and learns where the pace is concurrent."""
     learners: Learners = field(default_factory=Learners)
 
+    is_exact = True
+    """Whether a resumed run ends bit for bit like one that was not stopped."""
+
     @property
     def engine(self) -> Engine:
         return self.loop.sampler.engine
+
+    @property
+    def protocol(self) -> protocols.Protocol:
+        return self.engine.settings.protocol
+
+    @property
+    def parameters(self) -> parameters.LocalParameters:
+        return self.loop.parameters
+
+    def policy(self) -> acting.NetworkPolicy:
+        """Plays with the present weights."""
+        return policy_of(self.plan, self.loop.parameters)
+
+    def note(self) -> dict[str, Any]:
+        """What a measurement of this run should tell besides its rates."""
+        return {}
 
     def begin(self) -> None:
         """Starts the games of a run that was not resumed."""
@@ -270,16 +299,7 @@ def wire(
     return Parts(plan, loop, samplers, build_blocks(recipe, loop, samplers), learners)
 
 
-def build_memory(recipe: Recipe, learner: parameters.LocalParameters) -> networks.Memory:
-    """Room for a rollout that is learned from once and whole, from the inputs it was acted on."""
-    store, sampling = recipe.store, recipe.sampling
-    once = isinstance(store, RolloutSettings) and store.epochs == store.num_minibatches == 1
-    same_inputs = not learner.views.state
-    rows = sampling.num_envs * sampling.horizon_agent_steps
-    return networks.Memory(learner.network, rows if once and same_inputs else 0)
-
-
-def source_of(learner: parameters.LocalParameters, pace: Alternate | Concurrent) -> acting.Source:
+def source_of(learner: parameters.LocalParameters, pace: Pace) -> acting.Source:
     """The weights that act: the live ones, or in blocks the target."""
     if not isinstance(pace, Concurrent):
         return lambda: (learner.views, learner.version)
@@ -296,6 +316,7 @@ def build_blocks(
     if not isinstance(recipe.pace, Concurrent):
         return None
     assert isinstance(recipe.store, ReplaySettings)  # a recipe refuses others
+    assert isinstance(recipe.sampling, SamplingSettings)
     sizes = concurrent.Blocking.of(recipe.pace, recipe.sampling, recipe.store)
     return concurrent.Blocks(loop, samplers, recipe.pace, sizes)
 
@@ -306,10 +327,7 @@ def build_learner(
     """Network, optimiser and, where the recipe has one, target."""
     recipe, algorithm = plan.recipe, plan.recipe.algorithm
     learners = learners or Learners()
-    head = networks.HeadSettings(
-        kind=algorithm.head, conv_gradient_scale=recipe.conv_gradient_scale
-    )
-    network = networks.build(recipe.network, spaces, head, seed=seed, kernels=plan.run.kernels)
+    network = build_network(plan, spaces, seed)
     return parameters.LocalParameters(
         network.to(device_of(plan, learners.rank)),
         recipe.optimiser,
@@ -331,6 +349,7 @@ def build_store(plan: Plan, engine: Engine, say: Say, learners: Learners) -> Sto
     slot.num_learners = learners.count
     if isinstance(kind, WindowSettings):
         return WindowStore(slot, kind, num_steps)
+    assert isinstance(kind, RolloutSettings)  # segments are those of free-running recipes
     return RolloutStore(slot, kind, plan.run.seed, engine.settings.first_env_id)
 
 
@@ -363,15 +382,3 @@ def saved_store(
     rows = session.replay_segment_agent_steps // sum(s.engine.settings.num_envs for s in samplers)
     can_snapshot = samplers[0].engine.can_snapshot
     return ReplayRows(store, streams, games_go_on=can_snapshot, segment_rows=rows)
-
-
-def policy_of(
-    plan: Plan, learner: parameters.LocalParameters, greedy: bool = False
-) -> acting.NetworkPolicy:
-    """A policy that plays with a learner's present weights.
-
-    A value learner has no distribution to draw from: it always plays as its evaluation does.
-    """
-    source = lambda: (learner.views, learner.version)  # noqa: E731
-    greedy = greedy or isinstance(plan.recipe.store, ReplaySettings)
-    return acting.NetworkPolicy(plan.recipe.algorithm, source, greedy)

@@ -6,16 +6,21 @@ and read back when the run is resumed, evaluated or loaded. Knows no part, only 
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from .. import engines, networks, recipes, settings
+from ..parameters import Alone
 from ..recipes import Recipe
 from ..runners import folder
 from ..runners.instruments import InstrumentSettings
+from ..runners.off_policy import Alternate
 from ..runners.session import SessionSettings
+from ..samplers import DynamicSettings, SamplingSettings
+from ..stores import RolloutSettings, SegmentSettings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,6 +91,24 @@ def make_plan(recipe: str | Recipe, game: str, **changes: Any) -> Plan:
     if changes.get("protocol"):
         changes = {"strict_protocol": True, **changes}
     return settings.override(plan, changes)
+
+
+def synchronous(plan: Plan) -> Plan:
+    """The same work by one learner that takes turns: network, batch and algorithm stay.
+
+    For the rate that acting and learning alone could reach; the plan itself where it is so already.
+    """
+    recipe = plan.recipe
+    if isinstance(recipe.sampling, DynamicSettings) and isinstance(recipe.store, SegmentSettings):
+        steps = recipe.sampling.rollout_agent_steps
+        batch = recipe.store.batch_size(recipe.sampling.num_envs, steps)
+        recipe = dataclasses.replace(
+            recipe,
+            sampling=SamplingSettings(num_envs=batch // steps, rollout_agent_steps=steps),
+            store=RolloutSettings(),
+            pace=Alternate(),
+        )
+    return dataclasses.replace(plan, recipe=dataclasses.replace(recipe, exchange=Alone()))
 
 
 def read_plan(run: Path, recipe: Recipe | None = None) -> Plan:

@@ -21,8 +21,9 @@ from ..recipes import Recipe
 from ..records import Array, Policy
 from ..runners import checkpoint
 from ..runners.evaluating import Evaluations
-from .assembly import build_learner, engine_settings, policy_of
+from .assembly import build_learner, engine_settings
 from .plan import Plan, read_plan
+from .policies import policy_of
 
 EVALUATION_SEED = 1_000_003
 """Games of an evaluation are not those of training, whatever its seed."""

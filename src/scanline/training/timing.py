@@ -12,15 +12,16 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from .. import settings
 from ..runners.clock import EVALUATION, Spans
 from ..runners.session import Session
-from .assembly import Attachments, Parts, assemble
+from .assembly import Attachments
 from .plan import Plan
-from .train import open_session
+from .train import Runnable, open_session, prepared
 
 _QUIET = {"live": False, "save_at_end": False, "save_every_minutes": 0, "save_every_agent_steps": 0}
 
@@ -47,6 +48,8 @@ class Timing:
     """Mean of the last 100 games; None before the first has finished."""
     losses: Mapping[str, float]
     """Metrics of the last log row."""
+    note: Mapping[str, Any] = field(default_factory=dict)
+    """What the parts tell besides, such as histograms of lags."""
 
     @property
     def agent_steps_per_second(self) -> float:
@@ -72,7 +75,7 @@ def timed(
     """Runs a plan for a while and counts."""
     plan, spans = settings.override(plan, _QUIET), spans or Spans()
     with tempfile.TemporaryDirectory() as folder:
-        parts = assemble(plan, spans.mark, say=lambda sentence: None, attachments=attachments)
+        parts = prepared(plan, spans.mark, lambda sentence: None, attachments=attachments)
         try:
             session = open_session(parts, Path(folder) / "run", spans=spans)
             with session.running(parts.saved(session), resume=False, begin=parts.begin):
@@ -84,7 +87,7 @@ def timed(
             parts.close()
 
 
-def _go_on(parts: Parts, session: Session, stretch: Stretch) -> None:
+def _go_on(parts: Runnable, session: Session, stretch: Stretch) -> None:
     """Whole turns, until the stretch is over."""
     begun, first = time.perf_counter(), session.progress.agent_steps
     while (
@@ -110,7 +113,7 @@ class _Count:
         return cls(time.perf_counter(), progress.agent_steps, progress.updates, split)
 
 
-def _timing(parts: Parts, session: Session, before: _Count) -> Timing:
+def _timing(parts: Runnable, session: Session, before: _Count) -> Timing:
     after = _Count.of(session)
     split = {p: after.split_seconds[p] - s for p, s in before.split_seconds.items()}
     row = session.progress.last_row
@@ -119,7 +122,8 @@ def _timing(parts: Parts, session: Session, before: _Count) -> Timing:
         updates=after.updates - before.updates,
         seconds=after.seconds - before.seconds,
         split_seconds=split,
-        frame_skip=parts.engine.settings.protocol.frame_skip,
+        frame_skip=parts.protocol.frame_skip,
         score=session.progress.scores.mean,
+        note=parts.note(),
         losses={k: float(v) for k, v in row.items() if "/" in k and v is not None},
     )

@@ -7,25 +7,31 @@ Knows the order of a run's life; the loop and the parts are others'.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from .. import reports, settings
 from ..evaluation import Scores
-from ..parameters import Learners
+from ..parameters import CentralSettings, Learners
 from ..recipes import Recipe
 from ..runners import folder
 from ..runners.clock import Spans
+from ..runners.free_running import FreeRunning
 from ..runners.learners import Following
 from ..runners.progress import Progress, ProgressSettings
 from ..runners.session import Session
 from ..runners.stopping import Limits, Stop
 from . import learners
-from .assembly import Parts, Say, assemble, policy_of
+from .assembly import Attachments, Parts, Say, assemble
+from .fleet import FleetParts, assemble_fleet
+from .free import FreeParts, assemble_free
 from .plan import Plan, make_plan
 from .scoring import evaluations_of, score
+
+Runnable = Parts | FleetParts | FreeParts
+"""What a session can run: begun, turned, saved and closed."""
 
 
 @dataclass(frozen=True)
@@ -60,13 +66,20 @@ def train(
 
 def carry_out(plan: Plan, *, out: str | Path | None, resume: bool, say: Say = print) -> Run:
     """Trains by a plan, alone or with other learners."""
-    plan = learners.placed(plan)
+    plan = learners.placed(centrally(plan))
     with learners.joined(plan, follow) as group:
         if group.leads:
             return lead(plan, group, out=out, resume=resume, say=say)
         follow(plan, group)
         stop = Stop("leader", "The leading learner has ended the run.")
         return Run(Path(out or ""), plan.recipe.agent_steps, 0.0, None, stop)
+
+
+def centrally(plan: Plan) -> Plan:
+    """The plan in which `--learners` counts those of a central store, where there is one."""
+    if not isinstance(plan.recipe.exchange, CentralSettings) or plan.run.learners == 1:
+        return plan
+    return settings.override(plan, {"num_learners": plan.run.learners, "learners": 1})
 
 
 def follow(plan: Plan, group: Learners) -> None:
@@ -87,11 +100,10 @@ def follow(plan: Plan, group: Learners) -> None:
 def lead(plan: Plan, group: Learners, *, out: str | Path | None, resume: bool, say: Say) -> Run:
     """The whole run of the learner that logs, saves and decides."""
     spans = Spans()
-    parts = assemble(plan, spans.mark, say, learners=group)
+    parts = prepared(plan, spans.mark, say, group)
     try:
         session = open_session(parts, out, resume=resume, spans=spans)
-        policy = policy_of(parts.plan, parts.loop.parameters)
-        session.evaluations = evaluations_of(parts.plan, policy, say)
+        session.evaluations = evaluations_of(parts.plan, parts.policy(), say)
         with session.running(parts.saved(session), resume=resume, begin=parts.begin):
             while session.goes_on():
                 parts.turn(session)
@@ -102,11 +114,28 @@ def lead(plan: Plan, group: Learners, *, out: str | Path | None, resume: bool, s
         parts.close()
 
 
+def prepared(
+    plan: Plan,
+    mark: Callable[[str], Any],
+    say: Say = print,
+    learners: Learners | None = None,
+    attachments: Attachments | None = None,
+) -> Runnable:
+    """The parts of a run, by the kinds of the recipe's exchange and pace."""
+    if isinstance(plan.recipe.exchange, CentralSettings):
+        if attachments is not None:
+            raise ValueError("Nothing can be attached to learners in processes of their own.")
+        return assemble_fleet(plan, say)
+    if isinstance(plan.recipe.pace, FreeRunning):
+        return assemble_free(plan, say, attachments)
+    return assemble(plan, mark, say, learners=learners, attachments=attachments)
+
+
 def open_session(
-    parts: Parts, out: str | Path | None, *, resume: bool = False, spans: Spans | None = None
+    parts: Runnable, out: str | Path | None, *, resume: bool = False, spans: Spans | None = None
 ) -> Session:
     """The run's folder and all that surrounds its loop."""
-    plan, protocol = parts.plan, parts.engine.settings.protocol
+    plan, protocol = parts.plan, parts.protocol
     limits = Limits(
         agent_steps=plan.recipe.agent_steps,
         seconds=plan.run.seconds,
@@ -118,13 +147,15 @@ def open_session(
     )
     run_folder = _folder(parts, out, resume)
     title = f"{plan.recipe.name} on {plan.game}"
-    return Session(run_folder, progress, limits, settings_of_session, title, parts.peers)
+    session = Session(run_folder, progress, limits, settings_of_session, title, parts.peers)
+    session.is_exact = parts.is_exact
+    return session
 
 
-def _folder(parts: Parts, out: str | Path | None, resume: bool) -> folder.RunFolder:
+def _folder(parts: Runnable, out: str | Path | None, resume: bool) -> folder.RunFolder:
     plan = parts.plan
     path = Path(out or folder.default_folder(plan.game, plan.recipe.name, plan.run.seed))
-    record = settings.to_dict(plan) | {"protocol": parts.engine.settings.protocol.to_dict()}
+    record = settings.to_dict(plan) | {"protocol": parts.protocol.to_dict()}
     begin = folder.RunFolder.resume if resume else folder.RunFolder.create
     return begin(path, record, folder.versions(plan.engine, ""))
 
@@ -140,13 +171,12 @@ def _report(path: Path) -> None:
         )
 
 
-def _finished(parts: Parts, session: Session) -> Run:
+def _finished(parts: Runnable, session: Session) -> Run:
     """What the run came to; a reached target score is confirmed by evaluation games."""
     assert session.stop is not None
     confirmation = None
     if session.stop.kind == "target_score":
-        policy = policy_of(parts.plan, parts.loop.parameters)
-        confirmation = score(parts.plan, policy, games=parts.plan.run.evaluation_games)
+        confirmation = score(parts.plan, parts.policy(), games=parts.plan.run.evaluation_games)
     progress = session.progress
     return Run(
         folder=session.folder.path,

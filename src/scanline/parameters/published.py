@@ -1,0 +1,174 @@
+"""Published weights: what threads may read while one of them writes.
+
+Takes a learner's parameters; gives snapshots, each a complete copy with the number of updates in
+it, and applies gradients that were computed on one. Knows no thread's work.
+
+One set of weights changes, under one lock. After every update it is copied into a buffer that
+nobody holds, and that buffer is the newest snapshot. Whoever acquires a snapshot reads it until he
+releases it, and a held buffer is never written: no layer of one version beside a layer of another.
+With torn reads, the lock-free mode of GA3C, there is a single snapshot that shares the memory of
+the weights, and readers see whatever is there.
+"""
+
+from __future__ import annotations
+
+import copy
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor, nn
+
+from ..records import State, Views
+from .chunked import NotFiniteGradientError
+from .local import LocalParameters, tensors, trainable_groups
+
+_LOCK_SECONDS = 60.0
+
+
+@dataclass(eq=False)
+class Snapshot:
+    """One complete copy of the weights."""
+
+    views: Views
+    version: int
+    """Updates in it; with torn reads those at the moment of acquiring."""
+    num_users: int = 0
+
+
+class Published:
+    """A learner's parameters, for many reading threads and several that bring gradients."""
+
+    def __init__(self, parameters: LocalParameters, torn_reads: bool = False) -> None:
+        self.parameters, self._torn_reads = parameters, torn_reads
+        self._updating, self._choosing = threading.Lock(), threading.Lock()
+        self._snapshots = [self._alias() if torn_reads else self._fresh()]
+        self._newest = self._snapshots[0]
+
+    @property
+    def version(self) -> int:
+        """Updates so far."""
+        return self.parameters.version
+
+    @contextmanager
+    def reading(self) -> Iterator[Snapshot]:
+        """The newest snapshot, unchanged inside the block unless reads may be torn."""
+        with self._choosing:
+            found = self._newest
+            found.num_users += 1
+            if self._torn_reads:
+                found = replace(found, version=self.version)
+        try:
+            yield found
+        finally:
+            with self._choosing:
+                self._snapshots[self._place(found)].num_users -= 1
+
+    def source(self) -> Callable[[], tuple[Views, int]]:
+        """Gives the newest weights whenever it is asked, in a copy of their own."""
+        own = copy.deepcopy(self.parameters.network).requires_grad_(False)
+
+        def newest() -> tuple[Views, int]:
+            with self.reading() as snapshot, torch.no_grad():
+                torch._foreach_copy_(tensors(own), tensors(snapshot.views.live))
+                return Views(own, state=snapshot.views.state), snapshot.version
+
+        return newest
+
+    def apply(
+        self, losses: Mapping[str, Tensor], snapshot: Snapshot, learning_rate: float
+    ) -> tuple[dict[str, Tensor], int]:
+        """One update with gradients of a snapshot; gives their norms and the updates before it.
+
+        A loss that is no finite number is refused: the weights stay as they are.
+        """
+        refuse_not_finite(losses, learning_rate, self.version)
+        gradients = gradients_of(snapshot.views.live, losses)
+        if self._torn_reads:
+            return self._step(gradients, learning_rate)
+        with self._locked():
+            found = self._step(gradients, learning_rate)
+            self._publish()
+            return found
+
+    def _step(
+        self, gradients: Mapping[str, list[Tensor | None]], learning_rate: float
+    ) -> tuple[dict[str, Tensor], int]:
+        before = self.version
+        return self.parameters.apply_gradients(gradients, learning_rate), before
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        if not self._updating.acquire(timeout=_LOCK_SECONDS):
+            raise RuntimeError(f"Another update has not ended within {_LOCK_SECONDS:g} seconds.")
+        try:
+            yield
+        finally:
+            self._updating.release()
+
+    def _publish(self) -> None:
+        with self._choosing:
+            free = [s for s in self._snapshots if not s.num_users and s is not self._newest]
+            chosen = free[0] if free else self._fresh()
+            if not free:
+                self._snapshots.append(chosen)
+        with torch.no_grad():  # nobody can hold it: only the newest one is handed out
+            torch._foreach_copy_(tensors(chosen.views.live), tensors(self.parameters.network))
+        chosen.version = self.version
+        with self._choosing:
+            self._newest = chosen
+
+    def _fresh(self) -> Snapshot:
+        views = self.parameters.views
+        return Snapshot(Views(copy.deepcopy(views.live), state=views.state), self.version)
+
+    def _alias(self) -> Snapshot:
+        """A network of its own whose parameters are the same memory."""
+        made = self._fresh()
+        for mine, own in zip(
+            made.views.live.parameters(), self.parameters.network.parameters(), strict=True
+        ):
+            mine.data = own.data
+        return made
+
+    def _place(self, found: Snapshot) -> int:
+        lives = [snapshot.views.live for snapshot in self._snapshots]
+        return next(place for place, live in enumerate(lives) if live is found.views.live)
+
+    def state(self) -> State:
+        with self._locked():
+            return self.parameters.state()
+
+    def load(self, state: State) -> None:
+        with self._locked():
+            self.parameters.load(state)
+            if not self._torn_reads:
+                self._publish()
+
+
+def gradients_of(
+    network: nn.Module, losses: Mapping[str, Tensor]
+) -> dict[str, list[Tensor | None]]:
+    """Gradients of every group's loss, in the order of its parameters; writes nothing."""
+    groups = {n: members for n, members in trainable_groups(network).items() if n in losses}
+    last = len(groups) - 1
+    return {
+        name: list(
+            torch.autograd.grad(
+                losses[name], members, retain_graph=number < last, allow_unused=True
+            )
+        )
+        for number, (name, members) in enumerate(groups.items())
+    }
+
+
+def refuse_not_finite(losses: Mapping[str, Tensor], rate: float, version: int) -> None:
+    if not all(bool(torch.isfinite(loss)) for loss in losses.values()):
+        shown = ", ".join(f"{name}={loss.item():g}" for name, loss in losses.items())
+        raise NotFiniteGradientError(
+            f"after {version:,} updates the losses were {shown}, the learning rate {rate}. The "
+            "weights are as they were; a smaller learning rate, or a log_epsilon above 0, usually "
+            "helps."
+        )

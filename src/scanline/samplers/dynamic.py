@@ -1,0 +1,299 @@
+"""Dynamic sampler: agents in flight, served in whatever batches are ready.
+
+Takes an engine whose groups are agents, and a segment queue; one thread receives finished steps,
+any number of threads decide for whoever waits. Knows nothing of losses, optimisers or threads.
+
+An agent is a group of environments that waits for actions, is stepped by the engine, and waits
+again. Nobody waits for the slowest one. Its steps go into a segment of the queue; when the segment
+is full, the next decision, which is made for the observation after its last step, completes it.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from .. import streams
+from ..engines.interface import Engine
+from ..queues import BoundedQueue
+from ..records import Array, EpisodeEnd, Policy, Slot, State, StepArrays, to_array
+from ..stores import SegmentQueue, SegmentSettings, SegmentShape
+from .episodes import Episodes
+from .lanes import Scratch
+from .resets import ResetMode
+
+
+@dataclass(frozen=True, kw_only=True)
+class DynamicSettings:
+    """How agents are served."""
+
+    num_envs: int = 32
+    """Environments; all of them act unless a controller lets fewer."""
+    envs_per_agent: int = 1
+    """Environments that an agent steps together; GA3C's agents have one."""
+    rollout_agent_steps: int = 5
+    """Agent steps of every environment per segment."""
+    min_predictions: int = 1
+    """Agents for which a predictor waits before it decides, up to the timeout."""
+    max_predictions: int = 128
+    """Most environments of one inference."""
+    prediction_timeout_seconds: float = 0.002
+    """Longest wait for `min_predictions` once there is one, in seconds."""
+    decorrelation_agent_steps: ClassVar[int] = 0
+    reset_mode: ClassVar[ResetMode] = "inline"
+    reserves: ClassVar[int] = 0
+
+    def __post_init__(self) -> None:
+        if self.num_envs < 1 or self.envs_per_agent < 1 or self.num_envs % self.envs_per_agent:
+            raise ValueError(
+                f"num_envs={self.num_envs} does not divide among agents of envs_per_agent="
+                f"{self.envs_per_agent}; use a multiple of it."
+            )
+        if self.rollout_agent_steps < 1:
+            raise ValueError(f"rollout_agent_steps={self.rollout_agent_steps} must be at least 1.")
+        most = self.max_predictions // self.envs_per_agent
+        if not 1 <= self.min_predictions <= most or self.prediction_timeout_seconds < 0:
+            raise ValueError(
+                f"min_predictions={self.min_predictions} agents must be at least 1 and fit into "
+                f"max_predictions={self.max_predictions} environments, {self.envs_per_agent} each."
+            )
+
+    @property
+    def num_groups(self) -> int:
+        """Agents: each is a group of the engine."""
+        return self.num_envs // self.envs_per_agent
+
+    @property
+    def horizon_agent_steps(self) -> int:
+        return self.rollout_agent_steps
+
+    def shape(self) -> SegmentShape:
+        """Segments that this sampler fills: an agent holds one, and one while it changes."""
+        return SegmentShape(self.rollout_agent_steps, self.envs_per_agent, 2 * self.num_groups)
+
+    def check(self, store: SegmentSettings) -> None:
+        """Refuses a queue that can never hold what an update needs."""
+        joined = store.joined_segments(self.rollout_agent_steps * self.envs_per_agent)
+        if joined > store.queue_segments:
+            raise ValueError(
+                f"min_batch_agent_steps={store.min_batch_agent_steps} needs {joined} segments, but "
+                f"queue_segments={store.queue_segments}; use at least {joined}."
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class Segment:
+    """A slot and its arrays as NumPy sees them: ten times as quick to index as tensors."""
+
+    slot: Slot
+    targets: list[StepArrays]
+    """Where the engine writes each step."""
+    frames: Array
+    depth: Array
+    actions: Array
+    version: Array
+    columns: dict[str, Array]
+
+    @classmethod
+    def of(cls, slot: Slot, scratch: Scratch) -> Segment:
+        envs = slice(0, slot.actions.shape[1])
+        return cls(
+            slot,
+            [scratch.step_arrays(slot, t, envs) for t in range(slot.num_steps)],
+            to_array(slot.frames),
+            to_array(slot.depth),
+            to_array(slot.actions),
+            to_array(slot.version),
+            {name: to_array(column) for name, column in slot.columns.items()},
+        )
+
+    def observe(self, t: int, out: Array) -> None:
+        """Writes the observations [b, S, *frame] before step t."""
+        stack = self.slot.stack
+        if self.depth[t].min() < stack:
+            out[:] = to_array(self.slot.observation(t))
+        else:
+            out[:] = self.frames[t : t + stack].swapaxes(0, 1)
+
+
+@dataclass(eq=False)
+class Lane:
+    """One agent: its segment and its place in it."""
+
+    segment: Segment
+    draws: streams.EnvStream
+    t: int = 0
+    env_steps: int = 0
+    ready_seconds: float = 0.0
+
+
+class DynamicSampler:
+    """Agents of one engine. `receive` is for one thread, `serve` for any number."""
+
+    def __init__(
+        self, engine: Engine, store: SegmentQueue, settings: DynamicSettings, seed: int
+    ) -> None:
+        self.engine, self.settings = engine, settings
+        self._store, self._seed = store, seed
+        self._size = settings.envs_per_agent
+        self._all = slice(0, self._size)
+        self._scratch = Scratch.allocate(engine.spaces, self._size)  # of the receiving thread
+        self._segments: dict[int, Segment] = {}
+        self.requests: BoundedQueue[int] = BoundedQueue(settings.num_groups)
+        self.episodes = Episodes(settings.num_envs)
+        self.agent_steps = 0
+        """Steps that were received, of all environments."""
+        self.num_predictions = self.num_inferences = 0
+        self.wait_seconds = 0.0
+        """Time that environments have waited for a decision, all together."""
+        self._noting, self._parking = threading.Lock(), threading.Lock()
+        self._num_active = settings.num_groups
+        self._parked: set[int] = set()
+        self._sent = threading.Semaphore(0)
+        self._lanes: list[Lane] = []
+
+    @property
+    def num_active(self) -> int:
+        """Agents that act; the others wait where they are."""
+        return self._num_active
+
+    def begin(self, num_active: int | None = None) -> None:
+        """Starts all games, and asks for the first decisions of the active agents."""
+        self._num_active = num_active or self._num_active
+        ids = self.engine.settings.first_env_id + np.arange(self.settings.num_envs)
+        for group in range(self.settings.num_groups):
+            own = ids[group * self._size : (group + 1) * self._size]
+            slot = self._store.slot()
+            draws = streams.EnvStream(self._seed, "act", own)
+            self._lanes.append(Lane(self._segment(slot), draws))
+            # A reset writes the newest frame and the depth before step 0.
+            self.engine.reset(group, self._scratch.step_arrays(slot, -1, self._all))
+            self._ask(group)
+
+    def receive(self, timeout_seconds: float) -> None:
+        """Takes in finished steps, and asks for the decisions that follow them."""
+        if not self._sent.acquire(timeout=timeout_seconds):
+            return  # nobody is under way
+        self._sent.release()
+        for group in self.engine.poll(timeout_seconds):
+            self._sent.acquire()
+            lane = self._lanes[group]
+            arrays = lane.segment.targets[lane.t]
+            self.engine.recv(group, arrays)
+            if arrays.truncated.any():
+                self._scratch.keep_finals(lane.segment.slot, lane.t, self._all, arrays.truncated)
+            with self._noting:
+                envs = slice(group * self._size, (group + 1) * self._size)
+                ended = arrays.terminated | arrays.truncated
+                self.episodes.note(envs, arrays.raw_reward, ended)
+                self.agent_steps += self._size
+            lane.t, lane.env_steps = lane.t + 1, lane.env_steps + 1
+            self._ask(group)
+
+    def _ask(self, group: int) -> None:
+        self._lanes[group].ready_seconds = time.perf_counter()
+        with self._parking:
+            if group >= self._num_active:
+                self._parked.add(group)
+                return
+        self.requests.put(group, 0.0)
+
+    def let_act(self, num_agents: int) -> None:
+        """So many agents act from now on; the others stop after the step they are in."""
+        with self._parking:
+            self._num_active = num_agents
+            woken = sorted(group for group in self._parked if group < num_agents)
+            self._parked -= set(woken)
+        for group in woken:
+            self.requests.put(group, 0.0)
+
+    def waiting(self, patience_seconds: float) -> list[int]:
+        """Agents to decide for, by the rule of dynamic batching."""
+        settings = self.settings
+        return self.requests.take(
+            settings.min_predictions,
+            settings.max_predictions // settings.envs_per_agent,
+            timeout_seconds=settings.prediction_timeout_seconds,
+            patience_seconds=patience_seconds,
+        )
+
+    def serve(self, groups: Sequence[int], policy: Policy, agent_steps: int) -> None:
+        """One inference for these agents; sends their actions, then queues full segments."""
+        lanes = [self._lanes[group] for group in groups]
+        uniforms = torch.cat([lane.draws.at(lane.env_steps) for lane in lanes])
+        acted = policy(self._observations(lanes), uniforms, agent_steps)
+        actions = to_array(acted.actions)
+        columns = {name: to_array(column) for name, column in acted.columns.items()}
+        version, full = policy.version, list[Slot]()
+        waited_seconds = sum(time.perf_counter() - each.ready_seconds for each in lanes)
+        for place, (group, lane) in enumerate(zip(groups, lanes, strict=True)):
+            rows = slice(place * self._size, (place + 1) * self._size)
+            if lane.t == lane.segment.slot.num_steps:
+                last = {name: column[rows].copy() for name, column in columns.items()}
+                full.append(self._completed(lane, last))
+            segment, t = lane.segment, lane.t
+            segment.actions[t], segment.version[t] = actions[rows], version
+            for name, stored in segment.columns.items():
+                stored[t] = columns[name][rows]
+            self.engine.send(group, actions[rows])
+            self._sent.release()
+        with self._noting:
+            self.num_inferences += 1
+            self.num_predictions += len(actions)
+            self.wait_seconds += waited_seconds * self._size
+        for slot in full:
+            self._store.put(slot)
+
+    def _observations(self, lanes: Sequence[Lane]) -> Tensor:
+        """What all environments of these agents see, [N, S, *frame]."""
+        spaces, size = self.engine.spaces, self._size
+        shape = (len(lanes) * size, *spaces.observation_shape)
+        found = np.empty(shape, spaces.frame_dtype)
+        for place, lane in enumerate(lanes):
+            lane.segment.observe(lane.t, found[place * size : (place + 1) * size])
+        return torch.from_numpy(found)
+
+    def _completed(self, lane: Lane, last: Mapping[str, Array]) -> Slot:
+        """The full segment; the agent goes on in an empty one, with the newest frames of it."""
+        old, new = lane.segment, self._segment(self._store.slot())
+        num_steps, stack = old.slot.num_steps, old.slot.stack
+        new.frames[:stack] = old.frames[num_steps:]
+        new.depth[0] = old.depth[num_steps]
+        new.slot.finals.clear()
+        new.slot.last = {}
+        old.slot.last = {name: torch.from_numpy(column) for name, column in last.items()}
+        lane.segment, lane.t = new, 0
+        return old.slot
+
+    def _segment(self, slot: Slot) -> Segment:
+        """The arrays of a slot; made once for each."""
+        if id(slot) not in self._segments:
+            self._segments[id(slot)] = Segment.of(slot, self._scratch)
+        return self._segments[id(slot)]
+
+    def drain_episodes(self) -> list[EpisodeEnd]:
+        """Games finished since the last call."""
+        with self._noting:
+            return self.episodes.drain()
+
+    def state(self) -> State:
+        with self._noting:
+            return {"agent_steps": self.agent_steps, "episodes": self.episodes.state()}
+
+    def load(self, state: State) -> None:
+        """Counts go on; the games in play will never end, and new ones begin in their place."""
+        self.agent_steps = state["agent_steps"]
+        self.episodes.load(state["episodes"])
+        self.episodes.abandon()
+
+    def close(self) -> None:
+        """Wakes everybody who waits; the engine is closed by whoever built it."""
+        self.requests.close()
+        self._store.close()

@@ -1,0 +1,248 @@
+"""Learners with a central store: a plan to the processes of a fleet, and one learner's whole life.
+
+Takes a `Plan` whose recipe has a central exchange; gives `FleetParts`, which a session runs like
+the parts of any other recipe. `learn` is what each process does.
+Knows how parts are put together and nothing of how they work.
+
+A learner is a small synchronous run of its own: engine, sampler, store and loop are those of every
+recipe. Only its parameters know that there are others.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .. import acting, parameters, recipes, settings, streams
+from ..engines import Engine
+from ..engines import build as build_engine
+from ..parameters import CentralParameters, CentralSettings, Learners, Owner, SharedStore
+from ..processes import Link, granted_cores
+from ..protocols import Protocol
+from ..records import Policy, Saved, Views
+from ..runners import off_policy, on_policy
+from ..runners.fleet import Board, Fleet, Journal, StoreSide, show_stack_when_asked
+from ..runners.instruments import Instruments
+from ..runners.session import Session
+from ..samplers import LockstepSampler
+from ..stores import ReplaySettings
+from .assembly import (
+    Say,
+    build_learner,
+    build_store,
+    engine_settings,
+    fitting,
+    share_cores,
+)
+from .models import build_memory, build_network
+from .plan import Plan
+from .policies import policy_from
+
+
+@dataclass(frozen=True)
+class Order:
+    """What a learner process is told when it starts."""
+
+    source: str
+    """File of a user's own recipe: importing it first makes its classes known to pickle."""
+    pickled_plan: bytes
+    rank: int
+    num_learners: int
+    num_resumes: int
+    store_fds: tuple[int, int]
+    board_fd: int
+
+    def plan(self) -> Plan:
+        if self.source.endswith(".py"):
+            recipes.find(self.source)
+        plan: Plan = pickle.loads(self.pickled_plan)
+        return own_plan(plan, self.num_learners, self.num_resumes)
+
+
+def own_plan(plan: Plan, num_learners: int, num_resumes: int) -> Plan:
+    """One learner's share of the machine and of the replay; new games after a resume."""
+    run, cores = plan.run, max(1, granted_cores() // num_learners)
+    alone = plan.recipe.sampling.num_envs == 1
+    changes: dict[str, Any] = {
+        "torch_threads": run.torch_threads or cores,
+        "num_threads": run.num_threads or cores,
+        "num_workers": (0 if alone else cores) if run.num_workers is None else run.num_workers,
+    }
+    if num_resumes:
+        changes["seed"] = int(streams.seeds(run.seed, "resumed", [num_resumes])[0])
+    if isinstance(store := plan.recipe.store, ReplaySettings):
+        changes["capacity_agent_steps"] = store.capacity_agent_steps // num_learners
+        changes["capacity_bytes"] = store.capacity_bytes // num_learners
+        changes["learning_starts_agent_steps"] = store.learning_starts_agent_steps // num_learners
+    return settings.override(plan, changes)
+
+
+@dataclass(frozen=True)
+class FleetParts:
+    """A run of several learners, as a session sees it."""
+
+    plan: Plan
+    protocol: Protocol
+    owner: Owner
+    store: SharedStore
+    fleet: Fleet
+    is_exact = False
+    peers = None
+
+    @property
+    def parameters(self) -> parameters.LocalParameters:
+        return self.owner.pull()
+
+    def policy(self) -> acting.NetworkPolicy:
+        """Plays with the newest central weights."""
+
+        def source() -> tuple[Views, int]:
+            learner = self.owner.pull()
+            return learner.views, learner.version
+
+        return policy_from(self.plan, source)
+
+    def note(self) -> dict[str, Any]:
+        """Histogram of the policy lag: updates to agent steps."""
+        return {"learners": self.fleet.num_learners, "policy_lag": self.fleet.lags.counts}
+
+    def begin(self) -> None:
+        self.fleet.start()
+
+    def turn(self, session: Session) -> None:
+        self.fleet.turn(session)
+
+    def saved(self, session: Session) -> Mapping[str, Saved]:
+        return {"parameters": self.owner, "learners": self.fleet}
+
+    def close(self) -> None:
+        self.fleet.close()
+        self.store.free()
+
+
+def assemble_fleet(plan: Plan, say: Say) -> FleetParts:
+    """The central store and the processes of a plan; they start with the run."""
+    exchange = plan.recipe.exchange
+    assert isinstance(exchange, CentralSettings)
+    probe, plan = fitting(plan, say, _probe)
+    spaces, protocol = probe.spaces, probe.settings.protocol
+    probe.close()
+    owned = build_learner(plan, spaces, plan.run.seed)
+    store = parameters.shared_store(owned.network, plan.recipe.optimiser, exchange)
+    owner = Owner(owned, store, exchange.lock_seconds)
+    pickled, num = _pickled(plan), exchange.num_learners or granted_cores()
+
+    def args_of(rank: int, fleet: Fleet) -> tuple[Order]:
+        board_fd = fleet.board.shared.fd
+        source, resumes = plan.recipe.source, fleet.num_resumes
+        return (Order(source, pickled, rank, num, resumes, store.fds, board_fd),)
+
+    fleet = Fleet(learn, args_of, num, num_envs=plan.recipe.sampling.num_envs, fds=store.fds)
+    return FleetParts(plan, protocol, owner, store, fleet)
+
+
+def _probe(plan: Plan) -> Engine:
+    """One environment, to ask it for its spaces."""
+    one = {"num_envs": 1, "num_groups": 1, "num_workers": 0, "num_threads": 1}
+    return build_engine(plan.engine, engine_settings(plan, **one))
+
+
+def _pickled(plan: Plan) -> bytes:
+    try:
+        pickled = pickle.dumps(plan)
+    except Exception as error:
+        raise ValueError(
+            f"Learner processes cannot be told of this recipe ({error}); put its own classes and "
+            "functions into a module or into a recipe's file."
+        ) from error
+    if b"__main__" in pickled:
+        raise ValueError(
+            "Learner processes cannot import from the main script; put the recipe's own classes "
+            "and functions into a module or into a recipe's file."
+        )
+    return pickled
+
+
+def learn(link: Link, order: Order) -> None:
+    """What a learner process does until it is told to stop."""
+    show_stack_when_asked()
+    plan = order.plan()
+    share_cores(plan, Learners())
+    board = Board(order.num_learners, order.board_fd)
+    num_envs = plan.recipe.sampling.num_envs
+    engine = build_engine(plan.engine, engine_settings(plan, first_env_id=order.rank * num_envs))
+    try:
+        learner, store = _central(plan, engine, order)
+        side = StoreSide(
+            updates=lambda: store.updates,
+            own_updates=lambda: learner.own_updates,
+            waited_seconds=lambda: learner.waited_seconds,
+        )
+        journal = Journal(link, board, order.rank, side)
+        loop = _loop(plan, engine, learner, journal, order.num_learners)
+        link.answer(0)
+        next(link.orders())
+        _go(plan, loop, journal)
+    finally:
+        engine.close()
+
+
+def _central(plan: Plan, engine: Engine, order: Order) -> tuple[CentralParameters, SharedStore]:
+    recipe = plan.recipe
+    assert isinstance(recipe.exchange, CentralSettings)
+    network = build_network(plan, engine.spaces, seed=0).to(plan.run.device)
+    store = parameters.shared_store(network, recipe.optimiser, recipe.exchange, order.store_fds)
+    learner = CentralParameters(
+        network,
+        recipe.optimiser,
+        store,
+        recipe.exchange,
+        max_grad_norm=recipe.optimiser.max_grad_norm,
+        with_target=recipe.pace.target_agent_steps > 0,
+        algorithm_state=recipe.algorithm.init(engine.spaces),
+    )
+    if learner.views.target is not None:
+        learner.sync_target()
+    return learner, store
+
+
+def _loop(
+    plan: Plan, engine: Engine, learner: CentralParameters, journal: Journal, num_learners: int
+) -> on_policy.Loop:
+    recipe = plan.recipe
+    algorithm = recipe.algorithm.spanning(recipe.agent_steps)
+    policy: Policy = acting.NetworkPolicy(algorithm, lambda: (learner.views, learner.version))
+    assert isinstance(recipe.exchange, CentralSettings)
+    if recipe.exchange.poll_steps:
+        policy = acting.PollingPolicy(policy, learner.pull, recipe.exchange.poll_steps)
+    mark: Callable[[str], Any] = journal.spans.mark
+    sampler = LockstepSampler(engine, plan.run.seed, mark)
+    sampler.reset(recipe.sampling.decorrelation_agent_steps)
+    store = build_store(plan, engine, _unsaid, Learners())
+    store.slot().num_learners = num_learners
+    return on_policy.Loop(
+        sampler=sampler,
+        policy=policy,
+        store=store,
+        algorithm=algorithm,
+        parameters=learner,
+        memory=build_memory(recipe, learner),
+        instruments=Instruments(plan.run.instruments, learner.network),
+        learning_rate=recipe.optimiser.schedule(recipe.agent_steps, recipe.sampling.num_envs),
+    )
+
+
+def _go(plan: Plan, loop: on_policy.Loop, journal: Journal) -> None:
+    target_agent_steps = plan.recipe.pace.target_agent_steps
+    while journal.goes_on():
+        if target_agent_steps:
+            off_policy.turn(loop, journal, target_agent_steps)
+        else:
+            on_policy.turn(loop, journal)
+        journal.tell()
+
+
+def _unsaid(sentence: str) -> None:
+    """What every learner would say is said by none."""

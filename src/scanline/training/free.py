@@ -1,0 +1,136 @@
+"""Free-running recipes: a plan to agents, predictors and trainers around one model.
+
+Takes a `Plan` whose pace is free-running; gives `FreeParts`, which a session runs like the parts of
+any other recipe. Knows how parts are put together and nothing of how they work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .. import acting, parameters, settings, streams
+from ..engines import Engine
+from ..engines import build as build_engine
+from ..parameters import Learners, LocalParameters, Published
+from ..processes import granted_cores
+from ..protocols import Protocol
+from ..records import Algorithm, Saved, State
+from ..runners.free_running import FreeRun, FreeRunning, Works
+from ..runners.session import Session
+from ..samplers import DynamicSampler, DynamicSettings
+from ..stores import SegmentQueue, SegmentSettings
+from .assembly import Attachments, Say, build_learner, engine_settings, fitting, share_cores
+from .plan import Plan
+from .policies import policy_from
+
+Around = Callable[[Algorithm], Algorithm]
+"""Makes the algorithm that acts and learns from the recipe's own."""
+
+
+class Run:
+    """The threads with their engine, which is built anew with other games after a resume."""
+
+    def __init__(self, plan: Plan, engine: Engine, published: Published, around: Around) -> None:
+        self.plan, self.engine, self.published, self._around = plan, engine, published, around
+        self._num_resumes = 0
+        self.free = free_run(plan, engine, published, around)
+
+    def state(self) -> State:
+        return {"num_resumes": self._num_resumes, **self.free.state()}
+
+    def load(self, state: State) -> None:
+        self._num_resumes = state["num_resumes"] + 1
+        seed = int(streams.seeds(self.plan.run.seed, "resumed", [self._num_resumes])[0])
+        self.engine.close()
+        plan = settings.override(self.plan, {"seed": seed})
+        self.engine = build_engine(plan.engine, engine_settings(plan))
+        self.free = free_run(plan, self.engine, self.published, self._around)
+        self.free.load(state)
+
+    def close(self) -> None:
+        self.free.close()
+        self.engine.close()
+
+
+def free_run(plan: Plan, engine: Engine, published: Published, around: Around) -> FreeRun:
+    """Sampler, store and threads over an engine."""
+    recipe = plan.recipe
+    sampling, kind, pace = recipe.sampling, recipe.store, recipe.pace
+    assert isinstance(sampling, DynamicSettings) and isinstance(kind, SegmentSettings)
+    assert isinstance(pace, FreeRunning)
+    columns = recipe.algorithm.columns(engine.spaces)
+    store = SegmentQueue(engine.spaces, columns, sampling.shape(), kind)
+    works = Works(
+        sampler=DynamicSampler(engine, store, sampling, plan.run.seed),
+        store=store,
+        algorithm=around(recipe.algorithm.spanning(recipe.agent_steps)),
+        published=published,
+        learning_rate=recipe.optimiser.schedule(recipe.agent_steps, sampling.num_envs),
+    )
+    return FreeRun(works, pace, plan.run.seed)
+
+
+@dataclass(frozen=True)
+class FreeParts:
+    """A free-running run, as a session sees it."""
+
+    plan: Plan
+    protocol: Protocol
+    run: Run
+    is_exact = False
+    peers = None
+
+    @property
+    def parameters(self) -> LocalParameters:
+        return self.run.published.parameters
+
+    def policy(self) -> acting.NetworkPolicy:
+        """Plays with the newest published weights."""
+        return policy_from(self.plan, self.run.published.source())
+
+    def note(self) -> dict[str, Any]:
+        """Histograms: policy lag in updates to agent steps, and environments per inference."""
+        free = self.run.free
+        return {
+            **free.controller.counts._asdict(),
+            "policy_lag": dict(sorted(free.lags.counts.items())),
+            "prediction_batch": dict(sorted(free.batch_sizes.counts.items())),
+        }
+
+    def begin(self) -> None:
+        self.run.free.start()
+
+    def turn(self, session: Session) -> None:
+        self.run.free.turn(session)
+
+    def saved(self, session: Session) -> Mapping[str, Saved]:
+        return {"parameters": self.run.published, "free_run": self.run}
+
+    def close(self) -> None:
+        self.run.close()
+
+
+def assemble_free(plan: Plan, say: Say, attachments: Attachments | None = None) -> FreeParts:
+    """Engine, model and threads; they start with the run."""
+    pace = plan.recipe.pace
+    assert isinstance(pace, FreeRunning)
+    # Each thread brings a core to work: threads inside of them would fight for it.
+    num = max(1, granted_cores() // (pace.num_predictors + pace.num_trainers))
+    share_cores(
+        settings.override(plan, {"torch_threads": plan.run.torch_threads or num}), Learners()
+    )
+    engine, plan = fitting(plan, say, _engine)
+    try:
+        learner = build_learner(plan, engine.spaces, plan.run.seed)
+        published = parameters.Published(learner, pace.torn_reads)
+        around = (attachments or Attachments()).around
+        return FreeParts(plan, engine.settings.protocol, Run(plan, engine, published, around))
+    except BaseException:
+        engine.close()
+        raise
+
+
+def _engine(plan: Plan) -> Engine:
+    return build_engine(plan.engine, engine_settings(plan))

@@ -1,0 +1,134 @@
+"""Published weights: no reader sees two versions at once, unless torn reads are asked for."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from scanline.parameters import (
+    LocalParameters,
+    NotFiniteGradientError,
+    OptimiserSettings,
+    Published,
+)
+
+HALVES = OptimiserSettings(decay=0.0, epsilon=1.0)
+"""A gradient of ones moves every weight by half the rate, exactly."""
+NUM_LAYERS = 24
+
+
+class Layers(nn.Module):
+    """Layers whose weights are equal in every version: a torn set of them is seen at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ParameterList([torch.zeros(5_000) for _ in range(NUM_LAYERS)])
+
+    def forward(self) -> Tensor:
+        return torch.stack([layer.sum() for layer in self.layers]).sum()
+
+
+def published(torn_reads: bool = False) -> Published:
+    return Published(LocalParameters(Layers(), HALVES), torn_reads)
+
+
+def seen(network: nn.Module) -> set[float]:
+    """Every value that any weight of any layer has."""
+    return {value for layer in network.layers for value in layer.detach().unique().tolist()}
+
+
+def update(shared: Published, rate: float = 2.0) -> int:
+    with shared.reading() as snapshot:
+        return shared.apply({"all": snapshot.views.live()}, snapshot, rate)[1]
+
+
+def test_one_thread_equals_the_local_parameters_bit_for_bit() -> None:
+    settings = OptimiserSettings(kind="adam")
+    alone = LocalParameters(Layers(), settings, max_grad_norm=1.0)
+    shared = Published(LocalParameters(Layers(), settings, max_grad_norm=1.0))
+    for _ in range(5):
+        alone.apply({"all": alone.network().square() + alone.network()}, 0.1)
+        with shared.reading() as snapshot:
+            network = snapshot.views.live
+            shared.apply({"all": network().square() + network()}, snapshot, 0.1)
+    mine = torch.cat([p.detach() for p in shared.parameters.network.parameters()])
+    assert torch.equal(mine, torch.cat([p.detach() for p in alone.network.parameters()]))
+
+
+def test_a_snapshot_keeps_its_version_while_it_is_held() -> None:
+    shared = published()
+    with shared.reading() as old:
+        for _ in range(4):
+            update(shared)
+        assert (old.version, seen(old.views.live)) == (0, {0.0})
+        with shared.reading() as new:
+            assert (new.version, seen(new.views.live)) == (4, {-4.0})
+    assert len(shared._snapshots) <= 4  # buffers are used again
+
+
+def race(shared: Published, num_updates: int) -> tuple[int, list[tuple[int, set[float]]]]:
+    """Two trainers and two predictors; gives the updates and all that was read amiss."""
+    torn: list[tuple[int, set[float]]] = []
+    done = threading.Event()
+
+    def predict() -> None:
+        while not done.is_set():
+            with shared.reading() as snapshot:
+                values = seen(snapshot.views.live)
+                if values != {-float(snapshot.version)}:
+                    torn.append((snapshot.version, values))
+
+    def train() -> None:
+        for _ in range(num_updates):
+            update(shared)
+
+    readers = [threading.Thread(target=predict) for _ in range(2)]
+    writers = [threading.Thread(target=train) for _ in range(2)]
+    for thread in (*readers, *writers):
+        thread.start()
+    for thread in writers:
+        thread.join(120)
+    done.set()
+    for thread in readers:
+        thread.join(120)
+    return shared.version, torn
+
+
+def test_no_reader_ever_sees_layers_of_two_versions_and_no_update_is_lost() -> None:
+    shared = published()
+    updates, torn = race(shared, 150)
+    assert not torn
+    assert updates == 300
+    assert seen(shared.parameters.network) == {-300.0}
+
+
+def test_torn_reads_share_the_memory_and_are_seen_as_torn() -> None:
+    shared = published(torn_reads=True)
+    with shared.reading() as snapshot:
+        update(shared)
+        assert seen(snapshot.views.live) == {-1.0}  # it changed while it was held
+    _, torn = race(shared, 150)
+    assert torn
+
+
+def test_a_loss_that_is_no_number_changes_nothing() -> None:
+    shared = published()
+    update(shared)
+    with (
+        shared.reading() as snapshot,
+        pytest.raises(NotFiniteGradientError, match="after 1 updates the losses were all=nan"),
+    ):
+        shared.apply({"all": snapshot.views.live() * float("nan")}, snapshot, 1.0)
+    assert (shared.version, seen(shared.parameters.network)) == (1, {-1.0})
+
+
+def test_a_loaded_state_is_published() -> None:
+    first, second = published(), published()
+    for _ in range(3):
+        update(first)
+    second.load(first.state())
+    with second.reading() as snapshot:
+        assert (snapshot.version, seen(snapshot.views.live)) == (3, {-3.0})

@@ -1,0 +1,136 @@
+"""Segment queue: joined as they are, bounded, and returns from the values of whoever acted."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+
+import pytest
+import torch
+
+from scanline.algorithms import ActorCritic
+from scanline.queues import QueueClosedError
+from scanline.records import Column, Slot, Spaces, Views
+from scanline.stores import SegmentQueue, SegmentSettings, SegmentShape
+
+SPACES = Spaces(frame_shape=(3, 3), frame_dtype="uint8", stack=2, num_actions=4)
+T, B = 3, 2
+DISCOUNT = 0.9
+
+
+def queue(**settings: object) -> SegmentQueue:
+    made = SegmentSettings(**settings)  # type: ignore[arg-type]
+    return SegmentQueue(SPACES, {"value": Column()}, SegmentShape(T, B, 4), made)
+
+
+def fill(slot: Slot, seed: int) -> Slot:
+    """Anything may happen at every step."""
+    draws = torch.Generator().manual_seed(seed)
+    slot.frames.copy_(torch.randint(0, 256, slot.frames.shape, generator=draws))
+    slot.depth.copy_(torch.randint(1, 3, slot.depth.shape, generator=draws))
+    slot.actions.copy_(torch.randint(0, 4, slot.actions.shape, generator=draws))
+    slot.reward.copy_(torch.randn(slot.reward.shape, generator=draws))
+    slot.terminated.copy_(torch.rand(slot.reward.shape, generator=draws) < 0.3)
+    slot.columns["value"].copy_(torch.randn(slot.reward.shape, generator=draws))
+    slot.version.fill_(seed)
+    slot.last = {"value": torch.randn(B, generator=draws)}
+    return slot
+
+
+def test_segments_are_joined_in_order_until_the_minimum_and_given_back() -> None:
+    store = queue(min_batch_agent_steps=10, queue_segments=4)  # two segments of 6 steps
+    originals = []
+    for seed in range(3):
+        slot = fill(store.slot(), seed)
+        originals.append(replace(slot, frames=slot.frames.clone(), actions=slot.actions.clone()))
+        store.put(slot)
+    free = len(store.empty)
+    joined = store.joined(1.0)
+    assert joined is not None
+    assert len(store.empty) == free + 2
+    assert joined.actions.shape == (T, 2 * B)
+    for place, original in enumerate(originals[:2]):
+        envs = slice(place * B, (place + 1) * B)
+        assert torch.equal(joined.frames[:, envs], original.frames)
+        assert torch.equal(joined.actions[:, envs], original.actions)
+        assert joined.version[:, envs].eq(place).all()
+        assert torch.equal(joined.last["value"][envs], original.last["value"])
+
+
+def by_hand(slot: Slot, learn_terminal: bool) -> list[tuple[int, int, float]]:
+    """(t, env, return) of every step that is learned from, walked forward from each step."""
+    found = []
+    for env in range(slot.actions.shape[1]):
+        for t in range(T):
+            if slot.terminated[t, env] and not learn_terminal:
+                continue
+            total, factor, k = 0.0, 1.0, t
+            while True:
+                over = bool(slot.terminated[k, env])
+                if learn_terminal or not over:
+                    total += factor * float(slot.reward[k, env])
+                factor *= DISCOUNT
+                k += 1
+                if over:
+                    break
+                if k == T:
+                    total += factor * float(slot.last["value"][env])
+                    break
+            found.append((t, env, total))
+    return found
+
+
+@pytest.mark.parametrize("learn_terminal", [True, False])
+def test_returns_bootstrap_with_the_acting_value_and_leave_out_what_the_flag_says(
+    learn_terminal: bool,
+) -> None:
+    store = queue(min_batch_agent_steps=24, learn_terminal_reward=learn_terminal)
+    slots = [fill(store.slot(), seed) for seed in range(4)]
+    whole = [replace(s, reward=s.reward.clone(), terminated=s.terminated.clone()) for s in slots]
+    for slot in slots:
+        store.put(slot)
+    joined = store.joined(1.0)
+    assert joined is not None
+    algorithm = ActorCritic(discount=DISCOUNT, bootstrap="acting")
+    views = Views(live=torch.nn.Identity())  # asked for nothing: every value is known
+    batch = store.batch(algorithm.prepare(views, joined), agent_steps=7, update=0)
+    expected = {
+        (t, place * B + env): value
+        for place, slot in enumerate(whole)
+        for t, env, value in by_hand(slot, learn_terminal)
+    }
+    values = [expected[key] for key in sorted(expected)]
+    assert batch.columns["returns"].tolist() == pytest.approx(values, abs=1e-5)
+    assert len(batch.observations) == len(batch.actions) == len(values)
+
+
+def test_acting_waits_while_the_queue_is_full_and_closing_wakes_it() -> None:
+    store = queue(queue_segments=1)
+    store.put(store.slot())
+    ended = threading.Event()
+
+    def act() -> None:
+        with pytest.raises(QueueClosedError):
+            store.put(store.slot())
+        ended.set()
+
+    thread = threading.Thread(target=act)
+    thread.start()
+    assert not ended.wait(0.2)
+    store.close()
+    thread.join(10)
+    assert ended.is_set()
+    with pytest.raises(QueueClosedError):
+        store.joined(1.0)
+
+
+def test_nothing_is_joined_when_nothing_comes() -> None:
+    assert queue().joined(0.01) is None
+
+
+def test_one_segment_is_enough_without_a_minimum() -> None:
+    store = queue()
+    store.put(fill(store.slot(), 1))
+    joined = store.joined(0.1)
+    assert joined is not None
+    assert joined.actions.shape == (T, B)
