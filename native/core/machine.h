@@ -11,10 +11,15 @@
 
 namespace scanline {
 
+// Without a write to the TIA a frame goes on for ever, and after 2^31 colour clocks, ten minutes,
+// ALE's arithmetic overflows. Shortly before that we begin a new frame, so ours never does.
+constexpr u32 kMaxFrameCycles = 0x28000000;
+
 // One frame attempt. The TIA is the caller's, so that its sink may differ from frame to frame.
 template <class Loop, class Cartridge, class Tia>
 SCANLINE_HD inline void run_frame(MachineState& machine, CartridgeState& cartridge,
                                   const RomImage& rom, Tia& tia) {
+  if (machine.cycles > kMaxFrameCycles) machine.partial = 0;
   if (!machine.partial) {
     rebase_riot(machine);
     cartridge.music_cycle = i32(u32(cartridge.music_cycle) - machine.cycles);
