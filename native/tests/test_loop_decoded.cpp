@@ -83,7 +83,7 @@ void test_fallbacks(check::Random& random) {
   RomImage image = rom->image;
   ConsoleState state = powered_on(image);
   state.machine.partial = 1;
-  state.machine.cycles = 0xFFFFFF00;
+  state.machine.cycles = kMaxFrameCycles;
   CHECK(same(run_plain(state, image), run_decoded_as<DecodedLoop>(state, image)));
   state = powered_on(image);
   image.ops = nullptr;
