@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.setup-done
 NATIVE := $(shell find native CMakeLists.txt -name '*.h' -o -name '*.cpp' -o -name 'CMakeLists.txt' 2>/dev/null)
 
-.PHONY: help setup train test lint format bench conformance clean
+.PHONY: help setup train test lint format bench conformance sanitize clean
 
 help:  ## Show these lines
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -41,8 +41,20 @@ format: $(STAMP)  ## Bring all sources into format
 bench: $(STAMP)  ## Measure emulation and training against the peers; close other programs first
 	$(BIN)/scanline bench training --recipes paac,a2c --peers sb3 --game pong --json benchmarks/results/training.json
 
-conformance: $(STAMP)  ## Compare all games with ALE frame by frame: 4 million frames, long
-	$(BIN)/python tests/conformance/run.py
+conformance: $(STAMP)  ## Compare all games with ALE frame by frame: 6 million frames, half an hour; goes on where it was stopped
+	$(BIN)/python tests/conformance/run.py --record build/conformance/outcomes.jsonl --summary benchmarks/results/conformance.txt
+
+ROMS = $(shell $(BIN)/python -c 'from scanline import games; print(games.rom_path("pong").parent)')
+SANITIZED = -DSCANLINE_PYTHON=OFF -DSCANLINE_TESTS=ON -DCMAKE_BUILD_TYPE=Release -DSCANLINE_SANITIZE
+
+sanitize: $(STAMP)  ## Run the native tests and a million hostile frames per cartridge type with sanitizers: two hours
+	$(BIN)/cmake -S . -B build/address $(SANITIZED)=address,undefined
+	$(BIN)/cmake --build build/address --parallel
+	$(BIN)/ctest --test-dir build/address --output-on-failure
+	$(BIN)/cmake -S . -B build/thread $(SANITIZED)=thread
+	$(BIN)/cmake --build build/thread --parallel --target test_batch
+	build/thread/native/tests/test_batch
+	build/address/native/tests/hostile_roms 1000000 all $(ROMS)/*.bin
 
 clean:  ## Remove what was built, but no run
 	rm -rf $(VENV) build .mypy_cache .pytest_cache .ruff_cache .hypothesis

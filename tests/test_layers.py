@@ -86,7 +86,9 @@ def wrong_includes(folder: str, folders: set[str]) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "path", sorted([*NATIVE.rglob("*.h"), *NATIVE.rglob("*.cpp")]), ids=lambda p: p.name
+    "path",
+    sorted(path for kind in ("*.h", "*.cpp", "*.cu") for path in NATIVE.rglob(kind)),
+    ids=lambda p: p.name,
 )
 def test_a_header_includes_only_folders_above_it(path: Path) -> None:
     folder = path.relative_to(NATIVE).parts[0]

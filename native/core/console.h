@@ -9,8 +9,8 @@
 #include "cartridge_any.h"
 #include "controllers.h"
 #include "loop_plain.h"
+#include "machine.h"
 #include "sinks.h"
-#include "system_random.h"
 #include "tia_plain.h"
 
 namespace scanline {
@@ -19,44 +19,6 @@ constexpr u32 kDetectionFrames = 60, kDetectionFirstFrame = 30;
 constexpr u32 kPalFrames = 15;  // this many tall frames of the last thirty mean PAL
 constexpr i32 kTallFrameLines = 285;
 constexpr i32 kNtscHeight = 210, kPalHeight = 250, kMinScreenHeight = 200;
-
-// One frame attempt. The TIA is the caller's, so that its sink may differ from frame to frame.
-template <class Loop, class Cartridge, class Tia>
-SCANLINE_HD inline void run_frame(MachineState& machine, CartridgeState& cartridge,
-                                  const RomImage& rom, Tia& tia) {
-  if (!machine.partial) {
-    rebase_riot(machine);
-    cartridge.music_cycle = i32(u32(cartridge.music_cycle) - machine.cycles);
-    tia.start_frame();
-  }
-  machine.partial = 1;
-  Loop::template run<Cartridge>(machine, cartridge, rom, tia);
-  tia.finish();
-}
-
-SCANLINE_HD inline void reset_cpu(MachineState& machine) {
-  machine.a = machine.x = machine.y = 0;
-  machine.sp = 0xFF;
-  machine.p = 0x30;
-  machine.jammed = 0;
-}
-
-// RAM, the partial flag and the buffers' order survive. Order of the chips: RIOT, TIA, cartridge.
-template <class Cartridge>
-SCANLINE_HD inline void reset_machine(MachineState& machine, CartridgeState& cartridge,
-                                      const RomImage& rom) {
-  MersenneTwister random = system_random(machine.system_random_draws);
-  machine.cycles = 0;
-  reset_riot(machine, random.next());
-  reset_tia(machine);
-  for (u32 i = 0; i < Cartridge::kNumRandomWords; ++i) cartridge.ram[i] = u8(random.next());
-  machine.system_random_draws += 1 + Cartridge::kNumRandomWords;
-  Cartridge::reset(machine, cartridge);
-  reset_cpu(machine);
-  const CartridgeSlot slot{rom.bytes, machine, cartridge, machine.cycles, rom.type};
-  machine.pc = Cartridge::read(slot, 0xFFFC);
-  machine.pc = u16(machine.pc | (Cartridge::read(slot, 0xFFFD) << 8));
-}
 
 // Everything that decides the future of a console, except for what its pictures still show.
 struct ConsoleState {

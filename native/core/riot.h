@@ -14,9 +14,9 @@ SCANLINE_HD SCANLINE_INLINE u32 timer_delta(const MachineState& s, u32 cycles) {
   return cycles - 1 - u32(s.timer_set_cycle);
 }
 
-// The counter while it has not expired; negative afterwards.
+// The counter while it has not expired; negative afterwards, for half an hour: sums wrap around.
 SCANLINE_HD SCANLINE_INLINE i32 timer_count(const MachineState& s, u32 cycles) {
-  return i32(s.timer) - i32(timer_delta(s, cycles) >> s.timer_shift) - 1;
+  return i32(s.timer - (timer_delta(s, cycles) >> s.timer_shift) - 1);
 }
 
 // After expiry the counter falls by one a cycle until a read at -2 or below; from that read on
@@ -24,7 +24,7 @@ SCANLINE_HD SCANLINE_INLINE i32 timer_count(const MachineState& s, u32 cycles) {
 SCANLINE_HD inline u8 read_expired_timer(MachineState& s, u32 cycles) {
   const u32 delta = timer_delta(s, cycles);
   const i32 nominal = i32(s.timer) << s.timer_shift;
-  const i32 count = nominal - i32(delta) - 1;
+  const i32 count = i32(u32(nominal) - delta - 1);
   if (count <= -2 && !s.timer_read_after_interrupt) {
     s.timer_read_after_interrupt = 1;
     s.timer_interrupt_read_cycle = i32(cycles);

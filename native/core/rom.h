@@ -22,7 +22,7 @@ enum class CartridgeType : u8 { SCANLINE_CARTRIDGE_TYPES(SCANLINE_ENUMERATE) };
 
 SCANLINE_HD inline bool is_supported(CartridgeType type) { return type <= CartridgeType::kDPC; }
 
-inline const char* cartridge_type_name(CartridgeType type) {
+SCANLINE_HD inline const char* cartridge_type_name(CartridgeType type) {
 #define SCANLINE_NAME(name) #name,
   static constexpr const char* kNames[] = {SCANLINE_CARTRIDGE_TYPES(SCANLINE_NAME)};
 #undef SCANLINE_NAME

@@ -74,7 +74,11 @@ class Pixels {
   // The row equals the one above it.
   SCANLINE_HD void repeat_row(i32 row) {
     u8* target = picture_ + row * kWidth;
+#if defined(__CUDA_ARCH__)
+    memcpy(target, target - kWidth, kWidth);  // known to the compiler without a header
+#else
     __builtin_memcpy(target, target - kWidth, kWidth);
+#endif
   }
 
   // Drawing stopped for now at this pixel.

@@ -2,7 +2,7 @@
 //
 // Draws lazily as ALE does: every access first draws up to its moment with the registers as they
 // were. Takes the console's state, the ROM's properties and a sink; knows no CPU.
-// Checked by tests/test_tia_masks.cpp, which compares the two, and by conformance with ALE.
+// Checked by tests/test_tia_plain.cpp against known pictures, and by conformance with ALE.
 #pragma once
 
 #include "sinks.h"

@@ -3,7 +3,6 @@
 // Takes a number of frames and ROM files; drives three consoles with the same random joystick and
 // compares their states after every frame. No unit test: needs ROMs, which are not ours to ship.
 #include <cstdlib>
-#include <cstring>
 #include <memory>
 #include <vector>
 
@@ -12,6 +11,7 @@
 #include "../core/rom_identify.h"
 #include "../core/tia_masks.h"
 #include "check.h"
+#include "state_difference.h"
 
 using namespace scanline;
 
@@ -36,18 +36,6 @@ std::unique_ptr<LoadedRom> load(const char* path) {
   return rom;
 }
 
-// Name of the first field that differs, or null.
-const char* difference(const ConsoleState& a, const ConsoleState& b) {
-#define SCANLINE_SCALAR(type, name) \
-  if (a.machine.name != b.machine.name) return #name;
-#define SCANLINE_ARRAY(type, name, count) \
-  if (std::memcmp(a.machine.name, b.machine.name, sizeof a.machine.name) != 0) return #name;
-  SCANLINE_STATE_FIELDS(SCANLINE_SCALAR, SCANLINE_ARRAY)
-#undef SCANLINE_SCALAR
-#undef SCANLINE_ARRAY
-  return std::memcmp(&a, &b, sizeof a) == 0 ? nullptr : "cartridge";
-}
-
 template <class ConsoleType>
 ConsoleState step(ConsoleType& console, int action, int frame) {
   set_joysticks(console.machine, console.properties(), u32(action), 0);
@@ -70,9 +58,9 @@ bool frames_are_equal(const RomImage& rom, int num_frames) {
   for (int frame = 0; frame < num_frames; ++frame) {
     if (random.one_in(8)) action = random.below(18);
     const ConsoleState expected = step(*plain, action, frame);
-    if (!report("decoded", difference(expected, step(*decoded, action, frame)), frame))
+    if (!report("decoded", state_difference(expected, step(*decoded, action, frame)), frame))
       return false;
-    if (!report("skipping", difference(expected, step(*skipping, action, frame)), frame))
+    if (!report("skipping", state_difference(expected, step(*skipping, action, frame)), frame))
       return false;
   }
   return true;

@@ -1,7 +1,7 @@
 """AleEnvironment for comparisons: wraps native/tests/environment_abi.cpp.
 
-Takes a game and ALE's settings; offers ALE's verbs. Knows nothing of ALE itself. `console` names
-the C++ type of the console, so that a faster one can be compared as well.
+Takes a ROM, a row of the game table and ALE's settings; offers ALE's verbs. Knows nothing of ALE
+itself. `console` names the C++ type of the console, so that a faster one can be compared as well.
 """
 
 from __future__ import annotations
@@ -12,8 +12,6 @@ from dataclasses import dataclass
 
 import native_build
 import numpy as np
-
-from scanline import games
 
 SOURCE = native_build.NATIVE / "tests" / "environment_abi.cpp"
 CONSOLES = {"plain": "Console", "masks": "MaskConsole", "fast": "FastConsole"}
@@ -64,17 +62,16 @@ def load(console: str = "plain") -> ctypes.CDLL:
 class Environment:
     """One environment; pictures of unseen frames are drawn by show_pictures()."""
 
-    def __init__(self, library: ctypes.CDLL, game: games.Game, settings: Settings):
-        rom = games.rom_path(game).read_bytes()
+    def __init__(self, library: ctypes.CDLL, rom: bytes, game_index: int, settings: Settings):
         handle = library.environment_create(
             rom,
             len(rom),
-            game.index,
+            game_index,
             settings.random_seed,
             settings.repeat_action_probability,
             settings.max_num_frames_per_episode,
         )
-        assert handle, f"{game.id} has a cartridge that the console cannot run"
+        assert handle, f"{len(rom)} bytes are a cartridge that the console cannot run"
         self._library = library
         self._handle = ctypes.c_void_p(handle)
         self._results = Results()

@@ -8,12 +8,17 @@ play, which depend on what was played, are compared too.
 
 from __future__ import annotations
 
-import ctypes
+import dataclasses
+import shutil
+import tempfile
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import ale_py
 import environment_library
 import numpy as np
+import product_console
 
 from scanline import games
 
@@ -40,13 +45,25 @@ class Case:
     """Draw the strength of paddles anew with each action."""
     unseen: bool = False
     """Emulate most frames without their picture, and compare only pictures that were asked for."""
+    rom: str = ""
+    """Name of another ROM of ale-py's, played under this game's rules; empty: the game's own."""
+
+    @property
+    def suits_the_product(self) -> bool:
+        """scanline.Console offers all that is played."""
+        special = self.variations or self.limit_frames or self.strengths or self.unseen or self.rom
+        return not special
+
+    def with_frames(self, frames: int) -> Case:
+        return dataclasses.replace(self, frames=frames)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
     """What came of a case."""
 
-    case: Case
+    case: Any
+    """A `Case`, or one of vector_side_by_side.py."""
     frames: int
     """Frames compared."""
     resets: int
@@ -59,34 +76,51 @@ class Outcome:
 
 
 def run(case: Case, console: str = "plain") -> Outcome:
-    """Plays the case in both; never raises for a difference."""
-    return _Pair(case, environment_library.load(console)).play()
+    """Plays the case in both; never raises for a difference.
+
+    `console` names one of environment_library.py, or `product` for scanline.Console, which is
+    replaced by `fast` for a case that it does not suit.
+    """
+    if console == "product" and not case.suits_the_product:
+        console = "fast"
+    return _Pair(case, load_ours(case, console)).play()
+
+
+def rom_path(case: Case) -> Path:
+    own = games.rom_path(case.game)
+    return own.with_name(f"{case.rom}.bin") if case.rom else own
 
 
 def load_ale(case: Case) -> ale_py.ALEInterface:
+    """ALE knows the rules of a ROM by its file's name, so another ROM is loaded under it."""
     ale = ale_py.ALEInterface()
     ale.setInt("random_seed", case.seed)
     ale.setFloat("repeat_action_probability", case.sticky)
     ale.setInt("max_num_frames_per_episode", case.limit_frames)
-    ale.loadROM(str(games.rom_path(case.game)))
+    with tempfile.TemporaryDirectory() as folder:
+        named = shutil.copy(rom_path(case), Path(folder) / f"{case.game}.bin")
+        ale.loadROM(str(named))
     return ale
 
 
-def load_ours(case: Case, library: ctypes.CDLL) -> environment_library.Environment:
+def load_ours(case: Case, console: str) -> Any:
+    if console == "product":
+        return product_console.ProductConsole(case.game, case.seed, case.sticky)
     settings = environment_library.Settings(
         random_seed=case.seed,
         repeat_action_probability=case.sticky,
         max_num_frames_per_episode=case.limit_frames,
     )
-    return environment_library.Environment(library, games.find(case.game), settings)
+    library, rom = environment_library.load(console), rom_path(case).read_bytes()
+    return environment_library.Environment(library, rom, games.find(case.game).index, settings)
 
 
 class _Pair:
-    def __init__(self, case: Case, library: ctypes.CDLL):
+    def __init__(self, case: Case, ours: Any):
         ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
         self.case = case
         self.ale = load_ale(case)
-        self.ours = load_ours(case, library)
+        self.ours = ours
         self.rng = np.random.default_rng(case.seed)
         self.legal = [action.value for action in self.ale.getLegalActionSet()]
         self.expected_ram, self.expected_screen = self.ale.getRAM(), self.ale.getScreen()

@@ -17,6 +17,7 @@ import scanline
 from scanline.runners.checkpoint import load_latest
 
 CATCH = "scanline/Catch-v0"
+Process = subprocess.Popen[bytes]
 SETTINGS = {
     "network": "mlp",
     "num_envs": 8,
@@ -143,12 +144,23 @@ scanline.train({recipe!r}, {game!r}, out=sys.argv[1], resume=resume, **{settings
 """
 
 
-def start(recipe: str, out: Path, how: str, num_workers: int) -> subprocess.Popen[bytes]:
-    settings = {**SETTINGS, **RECIPES[recipe], "num_workers": num_workers}
-    code = PROGRAM.format(recipe=recipe.split()[0], game=CATCH, settings=settings)
+def start(recipe: str, game: str, settings: dict[str, object], out: Path, how: str) -> Process:
+    code = PROGRAM.format(recipe=recipe, game=game, settings=settings)
     return subprocess.Popen(
         [sys.executable, "-c", code, str(out), how], stdout=subprocess.DEVNULL, env=os.environ
     )
+
+
+def train_and_kill_once(recipe: str, game: str, settings: dict[str, object], out: Path) -> None:
+    """A run that SIGKILL ends soon after its first checkpoint, resumed to its end."""
+    process = start(recipe, game, settings, out, "new")
+    deadline = time.monotonic() + 120
+    while not list(out.glob("checkpoints/*-agent-steps-*")) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    time.sleep(0.05)
+    process.send_signal(signal.SIGKILL)
+    assert process.wait(60) == -signal.SIGKILL, "it ended before it was killed"
+    assert start(recipe, game, settings, out, "resume").wait(120) == 0
 
 
 @pytest.mark.parametrize("num_workers", [0, 2])
@@ -158,16 +170,9 @@ def start(recipe: str, out: Path, how: str, num_workers: int) -> subprocess.Pope
 def test_a_run_killed_at_any_moment_and_resumed_equals_an_uninterrupted_one(
     recipe: str, whole: Path, tmp_path: Path, num_workers: int
 ) -> None:
-    out = tmp_path / "killed"
-    process = start(recipe, out, "new", num_workers)
-    deadline = time.monotonic() + 120
-    while not list(out.glob("checkpoints/*-agent-steps-*")) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    time.sleep(0.05)
-    process.send_signal(signal.SIGKILL)
-    process.wait(60)
-    assert start(recipe, out, "resume", num_workers).wait(120) == 0
-    assert_equal_runs(whole, out)
+    settings = {**SETTINGS, **RECIPES[recipe], "num_workers": num_workers}
+    train_and_kill_once(recipe.split()[0], CATCH, settings, tmp_path / "killed")
+    assert_equal_runs(whole, tmp_path / "killed")
 
 
 PONG = {
@@ -178,6 +183,7 @@ PONG = {
     "live": False,
     "tensorboard": False,
 }
+NATIVE_PONG = {**PONG, "engine": "native", "agent_steps": 1_200, "save_every_agent_steps": 100}
 
 
 @pytest.mark.parametrize("engine", ["native", "ale"])
@@ -191,10 +197,25 @@ def test_the_number_of_engine_threads_changes_nothing(tmp_path: Path, engine: st
     assert_equal_runs(*runs)
 
 
-def test_a_run_on_the_own_emulator_goes_on_as_if_never_stopped(tmp_path: Path) -> None:
-    quiet = {"say": lambda sentence: None, "engine": "native", **PONG}
-    whole, parted = tmp_path / "whole", tmp_path / "parted"
-    scanline.train("paac", "pong", out=whole, **quiet)
+@pytest.fixture(scope="module")
+def whole_pong(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("pong") / "whole"
+    scanline.train("paac", "pong", out=out, say=lambda sentence: None, **NATIVE_PONG)
+    return out
+
+
+def test_a_run_on_the_own_emulator_goes_on_as_if_never_stopped(
+    whole_pong: Path, tmp_path: Path
+) -> None:
+    quiet = {"say": lambda sentence: None, **NATIVE_PONG}
+    parted = tmp_path / "parted"
     scanline.train("paac", "pong", out=parted, **{**quiet, "agent_steps": 180})
     scanline.train("paac", "pong", out=parted, resume=True, **quiet)
-    assert_equal_runs(whole, parted)
+    assert_equal_runs(whole_pong, parted)
+
+
+def test_a_run_on_the_own_emulator_that_was_killed_goes_on_as_if_it_had_not_been(
+    whole_pong: Path, tmp_path: Path
+) -> None:
+    train_and_kill_once("paac", "pong", NATIVE_PONG, tmp_path / "killed")
+    assert_equal_runs(whole_pong, tmp_path / "killed")

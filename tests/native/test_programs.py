@@ -1,0 +1,63 @@
+"""The native test programs: built once by CMake, each one a test.
+
+`make sanitize` builds and runs the same programs with sanitizers, hostile cartridges at length.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from scanline import games
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCES = ROOT / "native" / "tests"
+BUILD = ROOT / "build" / "native-tests"
+CMAKE = shutil.which("cmake", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+OPTIONS = ("-DSCANLINE_PYTHON=OFF", "-DSCANLINE_TESTS=ON", "-DCMAKE_CXX_FLAGS_RELEASE=-O1")
+BUILD_SECONDS, RUN_SECONDS = 3000, 600
+HOSTILE_FRAMES = 2000
+
+if CMAKE is None or shutil.which(os.environ.get("CXX", "c++")) is None:
+    pytest.skip("native tests need CMake and a C++ compiler", allow_module_level=True)
+
+
+@pytest.fixture(scope="session")
+def programs() -> Path:
+    """The folder of the programs, built from the sources as they are now."""
+    command = [str(CMAKE), "-S", str(ROOT), "-B", str(BUILD), *OPTIONS]
+    if not (BUILD / "CMakeCache.txt").exists() and shutil.which("ninja"):
+        command += ["-G", "Ninja"]
+    for step in (command, [str(CMAKE), "--build", str(BUILD), "--parallel"]):
+        done = subprocess.run(step, capture_output=True, text=True, timeout=BUILD_SECONDS)
+        assert done.returncode == 0, done.stdout + done.stderr
+    return BUILD / "native" / "tests"
+
+
+def run(program: Path, *arguments: str) -> str:
+    done = subprocess.run(
+        [program, *arguments], capture_output=True, text=True, timeout=RUN_SECONDS
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in SOURCES.glob("test_*.cpp")))
+def test_program(programs: Path, name: str) -> None:
+    assert " 0 failures" in run(programs / name)
+
+
+def test_hostile_cartridges_of_every_type(
+    programs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("ale_py", reason="ale-py brings the ROMs that are damaged")
+    roms = sorted(games.rom_path("pong").parent.glob("*.bin"))
+    table = run(programs / "hostile_roms", str(HOSTILE_FRAMES), "all", *map(str, roms))
+    with capsys.disabled():
+        print(f"\n{table}")
+    assert len(table.splitlines()) == 1 + 9 + 1
