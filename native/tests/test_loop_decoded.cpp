@@ -1,103 +1,18 @@
-// The decoded loops against the plain one: random programs, random places, every cartridge type.
+// The fast loops against the plain one: random programs, random places, every cartridge type.
 #include <cstring>
-#include <vector>
 
 #include "../core/console.h"
-#include "../core/loop_decoded.h"
+#include "../core/loop_translated.h"
 #include "../core/tia_masks.h"
+#include "../env/translator.h"
 #include "check.h"
+#include "random_rom.h"
 
 using namespace scanline;
 
 namespace {
 
 constexpr int kNumPrograms = 60, kFramesPerProgram = 25;
-
-struct Program {
-  std::vector<u8> bytes;
-  std::vector<DecodedOp> ops;
-  RomImage image;
-};
-
-u32 size_of(CartridgeType type) {
-  switch (type) {
-    case CartridgeType::k2K:
-      return 2048;
-    case CartridgeType::k4K:
-      return 4096;
-    case CartridgeType::kF6:
-    case CartridgeType::kF6SC:
-      return 16384;
-    case CartridgeType::kDPC:
-      return 10240;
-    default:
-      return 8192;
-  }
-}
-
-bool is_jam(u8 code) { return (code & 0x0F) == 2 && (code < 0x80 || (code & 0x10)); }
-
-// A byte of zero-page address, absolute high byte or code, each likely to mean something.
-u8 likely_byte(check::Random& random) {
-  static constexpr u8 kPages[6] = {0xF0, 0xFF, 0x02, 0x00, 0x01, 0xD1};
-  switch (random.below(4)) {
-    case 0:
-      return u8(0x80 + random.below(128));
-    case 1:
-      return u8(random.below(0x40));
-    case 2:
-      return kPages[random.below(6)];
-    default:
-      return u8(random.below(256));
-  }
-}
-
-// Waiting loops and bank switches, which random bytes hardly make.
-void plant_idioms(std::vector<u8>& bytes, check::Random& random) {
-  static constexpr u8 kIdioms[7][5] = {
-      {0xAD, 0x84, 0x02, 0xD0, 0xFB}, {0xAE, 0x84, 0x02, 0x10, 0xFB},
-      {0xAC, 0x86, 0x02, 0x30, 0xFB}, {0x2C, 0x85, 0x02, 0x10, 0xFB},
-      {0xCA, 0xD0, 0xFD, 0x88, 0x10}, {0xAD, 0xF8, 0xFF, 0x8D, 0x96},
-      {0x8D, 0xE2, 0xFF, 0x85, 0x02},
-  };
-  for (u32 i = 0; i < bytes.size() / 64; ++i) {
-    const u32 place = u32(random.below(int(bytes.size()) - 8));
-    std::memcpy(&bytes[place], kIdioms[random.below(7)], 5);
-  }
-}
-
-Program random_program(CartridgeType type, check::Random& random) {
-  Program program;
-  program.bytes.resize(size_of(type));
-  for (u8& byte : program.bytes) {
-    do {
-      byte = random.one_in(2) ? likely_byte(random) : u8(random.below(256));
-    } while (is_jam(byte) && !random.one_in(20));
-  }
-  plant_idioms(program.bytes, random);
-  program.image.bytes = program.bytes.data();
-  program.image.size_bytes = u32(program.bytes.size());
-  program.image.type = type;
-  program.image.properties.detect_format = false;
-  program.ops.resize(num_decoded_ops(program.image));
-  decode_rom(program.image, program.ops.data());
-  program.image.ops = program.ops.data();
-  return program;
-}
-
-// Somewhere else in the program, with other registers and memory.
-void shuffle(MachineState& machine, check::Random& random) {
-  machine.pc = u16(random.below(0x10000) | (random.one_in(10) ? 0 : 0x1000));
-  machine.a = u8(random.below(256));
-  machine.x = u8(random.below(256));
-  machine.y = u8(random.below(256));
-  machine.sp = random.one_in(3) ? u8(random.below(256)) : 0xFF;
-  machine.p = u8(random.below(256) | 0x30);
-  machine.jammed = 0;
-  for (u8& byte : machine.ram) {
-    if (random.one_in(3)) byte = likely_byte(random);
-  }
-}
 
 // One frame attempt. AnyCartridge keeps the plain loop from being compiled nine times.
 template <class Loop, class Cartridge>
@@ -141,13 +56,28 @@ ConsoleState powered_on(const RomImage& rom) {
   return state;
 }
 
-void test_program(const RomImage& rom, check::Random& random) {
+// Some places are known as targets of jumps, so that there are long blocks and short ones, and
+// most frames still go to places without code.
+void teach(Translation* translation, u32 num_places, check::Random& random) {
+  const int rarity = 1 << random.below(6);
+  for (int turn = 0; turn < 4 && translation != nullptr; ++turn) {
+    for (u32 place = 0; place < num_places; ++place) {
+      if (random.one_in(rarity)) translation->missed(translation, place);
+    }
+  }
+}
+
+void test_program(RomImage rom, check::Random& random) {
+  Translator translator(rom);
+  rom.translation = translator.translation();
+  teach(rom.translation, num_decoded_ops(rom), random);
   ConsoleState state = powered_on(rom);
   for (int frame = 0; frame < kFramesPerProgram; ++frame) {
     shuffle(state.machine, random);
     const ConsoleState expected = run_plain(state, rom);
     const bool equal = same(expected, run_decoded_as<DecodedLoop>(state, rom)) &&
-                       same(expected, run_decoded_as<SkippingLoop>(state, rom));
+                       same(expected, run_decoded_as<SkippingLoop>(state, rom)) &&
+                       same(expected, run_decoded_as<TranslatedLoop>(state, rom));
     CHECK(equal);
     if (!equal) {
       std::printf("  %s, frame %d from %04X\n", cartridge_type_name(rom.type), frame,
@@ -170,6 +100,15 @@ void test_fallbacks(check::Random& random) {
   CHECK(same(run_plain(state, program.image), run_decoded_as<DecodedLoop>(state, program.image)));
 }
 
+// Generated code must exist where it can, or all of the above compares the decoded loop.
+void test_translates(check::Random& random) {
+  const Program program = random_program(CartridgeType::k4K, random);
+  Translator translator(program.image);
+#if defined(__x86_64__) && defined(__linux__)
+  CHECK(translator.translation() != nullptr);
+#endif
+}
+
 }  // namespace
 
 int main() {
@@ -181,5 +120,6 @@ int main() {
     }
   }
   test_fallbacks(random);
+  test_translates(random);
   return check::result("loop_decoded");
 }
