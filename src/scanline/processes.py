@@ -233,8 +233,20 @@ def hire(entry: Entry, args: Sequence[Sequence[Any]], *, fds: Sequence[int] = ()
 
 def granted_cores() -> int:
     """Cores that the system lets this process use."""
+    return len(granted_core_ids())
+
+
+def granted_core_ids() -> list[int]:
+    """Their numbers, in order."""
     linux = sys.platform == "linux"
-    return len(os.sched_getaffinity(0)) if linux else os.cpu_count() or 1
+    return sorted(os.sched_getaffinity(0)) if linux else list(range(os.cpu_count() or 1))
+
+
+def bind(task: int, cores: Sequence[int]) -> None:
+    """Keeps a thread or process, 0 for the calling thread, on these cores."""
+    if sys.platform != "linux":
+        raise ValueError("pin_cores binds threads to cores, which needs Linux; leave it out.")
+    os.sched_setaffinity(task, cores)
 
 
 def _start(order_fd: int, answer_fd: int, fds: Sequence[int]) -> subprocess.Popen[bytes]:

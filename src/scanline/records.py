@@ -161,6 +161,8 @@ class Slot:
     life_loss_ends_return: bool = False
     num_learners: int = 1
     """Learners that each fill such a slot at the same time."""
+    valid: Tensor | None = None
+    """[T, B] bool where some steps may not have been played; None where all were."""
 
     @classmethod
     def allocate(
@@ -200,8 +202,15 @@ class Slot:
             life_lost=self.life_lost[start:end, envs],
             version=self.version[start:end],
             columns={name: column[start:end, envs] for name, column in self.columns.items()},
+            valid=None if self.valid is None else self.valid[start:end, envs],
             finals=[],
         )
+
+    def note_playing(self, t: int, envs: slice, playing: Array) -> None:
+        """Which of these environments have played step t; a slot filled again notes all steps."""
+        if self.valid is None:
+            self.valid = torch.ones_like(self.terminated)
+        self.valid[t, envs] = torch.from_numpy(playing)
 
     @property
     def num_steps(self) -> int:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-import torch
 from hypothesis import given, settings
 
+from scanline import streams
+from scanline.stores import ReplaySettings
 from scanline.stores.sampling import (
     Circle,
+    Draw,
+    Draws,
     PrioritisedRule,
     PrioritisedSampling,
+    UniformSampling,
     Window,
 )
 
@@ -83,7 +89,7 @@ def test_weights_equal_their_definition(seed: int, agent_steps: int) -> None:
     values = np.random.default_rng(seed).random(60)
     rule.learn(np.arange(60), values)
     places = np.zeros(8, np.int64)
-    rule.draw(torch.Generator().manual_seed(seed), agent_steps, places)
+    rule.draw(Draw(Draws(seed), 0, agent_steps), places)
     beta = 0.4 + 0.6 * min(agent_steps / 100, 1.0)
     leaves = rule._tree.leaves
     slow = [(16 * leaves[place] / leaves.sum()) ** -beta for place in places]
@@ -99,7 +105,7 @@ def test_draws_are_stratified_and_in_proportion() -> None:
     rule.learn(np.arange(3), np.array([1.0, 3.0, 6.0]))
     counts, places = np.zeros(3), np.zeros(10, np.int64)
     for seed in range(400):
-        rule.draw(torch.Generator().manual_seed(seed), 0, places)
+        rule.draw(Draw(Draws(seed), 0, 0), places)
         # Ten strata: shares of 1, 3 and 6 tenths are met within one item in every single batch.
         np.testing.assert_allclose(np.bincount(places, minlength=3), [1, 3, 6], atol=1)
         counts += np.bincount(places, minlength=3)
@@ -113,7 +119,7 @@ def test_draws_within_a_stratum_follow_the_priorities() -> None:
     rule.learn(np.arange(6), np.arange(1.0, 7.0) ** 2)
     counts, places = np.zeros(6), np.zeros(1, np.int64)
     for seed in range(4000):
-        rule.draw(torch.Generator().manual_seed(seed), 0, places)
+        rule.draw(Draw(Draws(seed), 0, 0), places)
         counts[places[0]] += 1
     expected = 4000 * np.arange(1.0, 7.0) / 21
     chi = ((counts - expected) ** 2 / expected).sum()
@@ -126,3 +132,62 @@ def test_draws_within_a_stratum_follow_the_priorities() -> None:
 def test_settings_out_of_range_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=next(iter(wrong))):
         PrioritisedSampling(**wrong)  # type: ignore[arg-type]
+
+
+def per_env_by_definition(draw: Draw, size: int, circle: Circle, moved: Window) -> list[int]:
+    """One step after the other: whose turn it is, and which of its steps chance picks."""
+    places = []
+    for item in range(size):
+        turn, env = divmod(draw.number * size + item, circle.num_envs)
+        chance = streams.uniforms(draw.of.seed, "replay", circle.first_env_id + env, turn)
+        number = int((float(chance[0]) + float(chance[1]) / 2**24) * (moved.last - moved.first)[0])
+        row = int(moved.first[env]) + number
+        places.append(row % circle.num_rows * circle.num_envs + env)
+    return places
+
+
+@given(st.integers(0, 10**6), st.integers(0, 50), st.integers(1, 4), st.integers(1, 9))
+@settings(max_examples=40, deadline=None)
+def test_two_learners_draw_what_one_draws(seed: int, update: int, num: int, each: int) -> None:
+    """Half the environments and half the batch each: together the very same steps."""
+    num_envs, size, rows = 2 * num, 2 * num * each, 20
+    first, last = np.full(num_envs, 31), np.full(num_envs, 48)
+    found: list[Counter[tuple[int, int]]] = []
+    for learners in (1, 2):
+        drawn = []
+        for rank in range(learners):
+            circle = Circle(rows, num_envs // learners, rank * num_envs // learners)
+            part = slice(circle.first_env_id, circle.first_env_id + circle.num_envs)
+            moved = Window(first[part], last[part])
+            places = np.zeros(size // learners, np.int64)
+            rule = UniformSampling(spread="per-env").start(circle, len(places))
+            rule.move(moved)
+            draw = Draw(Draws(seed, first_env_id=circle.first_env_id), update, 0)
+            rule.draw(draw, places)
+            assert places.tolist() == per_env_by_definition(draw, len(places), circle, moved)
+            row, env = np.divmod(places, circle.num_envs)
+            drawn += list(zip(row.tolist(), (env + circle.first_env_id).tolist(), strict=True))
+        found.append(Counter(drawn))
+    assert found[0] == found[1]
+
+
+def test_draws_per_environment_are_uniform_over_its_steps() -> None:
+    rule = UniformSampling(spread="per-env").start(CIRCLE, 6)
+    rule.move(window([15, 15, 15], [25, 25, 25]))
+    counts, places = np.zeros(60), np.zeros(6, np.int64)
+    for update in range(2000):
+        rule.draw(Draw(Draws(3), update, 0), places)
+        counts += np.bincount(places, minlength=60)
+        assert (np.bincount(places % 3) == 2).all()
+    drawable = {row % 20 * 3 + env for row in range(15, 25) for env in range(3)}
+    assert set(np.flatnonzero(counts)) == drawable
+    chi = ((counts[sorted(drawable)] - 400.0) ** 2 / 400.0).sum()
+    assert chi < 27 + 5 * np.sqrt(2 * 27)  # 10 steps of each of 3 environments, five deviations
+
+
+def test_draws_per_environment_need_equally_many_steps() -> None:
+    rule = UniformSampling(spread="per-env").start(CIRCLE, 6)
+    with pytest.raises(ValueError, match="use spread='steps'"):
+        rule.move(window([0, 0, 0], [3, 3, 4]))
+    with pytest.raises(ValueError, match="flush='completed' stores more"):
+        ReplaySettings(flush="completed", sampling=UniformSampling(spread="per-env"))

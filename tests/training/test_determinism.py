@@ -48,6 +48,8 @@ STEADY = {"anneal": "none", "clip_anneal": "none"}
 """Annealing ends with the run: a shorter run would be another one."""
 RECIPES = {
     "paac": {},
+    "paac that holds ended environments": {"reset_mode": "hold"},
+    "accelerated-dqn with reserves": REPLAY | {"reset_mode": "reserve", "num_reserves": 2},
     "ppo": {"rollout_agent_steps": 16, **STEADY},
     "accelerated-a2c": {"decorrelation_agent_steps": 20},
     "accelerated-ppo": {"rollout_samples": 128, "decorrelation_agent_steps": 20, **STEADY},

@@ -41,12 +41,13 @@ def noted(state: Mapping[str, Tensor], slot: Slot) -> dict[str, Tensor]:
     """The state after the frames that the slot's steps gave."""
     frames = slot.frames[slot.stack :]  # [T, B, *frame]
     total, square = torch.zeros_like(state["pixel_sum"]), torch.zeros_like(state["pixel_sum"])
-    for step in frames:
-        wide = step.to(total)
+    num_frames = frames.shape[0] * frames.shape[1] if slot.valid is None else slot.valid.sum()
+    for t, step in enumerate(frames):
+        wide = (step if slot.valid is None else step[slot.valid[t]]).to(total)
         total += wide.sum(0)
         square += wide.square_().sum(0)
     return {
-        "pixel_count": state["pixel_count"] + frames.shape[0] * frames.shape[1],
+        "pixel_count": state["pixel_count"] + num_frames,
         "pixel_sum": state["pixel_sum"] + total,
         "pixel_square": state["pixel_square"] + square,
     }

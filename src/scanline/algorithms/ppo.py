@@ -103,7 +103,7 @@ class Ppo(Defaults):
         advantage = returns.gae(path, value, self.discount, self.gae_lambda)
         target = advantage + value
         if self.normalise_advantages == "rollout":
-            advantage = normalised(advantage)
+            advantage = normalised(advantage, slot.valid)
         state = pixels.noted(views.state, slot) if self.normalise_pixels else None
         return Experience(slot, {"advantage": advantage, "returns": target}, state)
 
@@ -149,11 +149,13 @@ class Ppo(Defaults):
         return error.mean()
 
 
-def normalised(advantage: Tensor) -> Tensor:
-    """Mean 0 and deviation 1, the deviation with Bessel's correction; a single one stays."""
-    if advantage.numel() == 1:
+def normalised(advantage: Tensor, valid: Tensor | None = None) -> Tensor:
+    """Mean 0 and deviation 1 over the valid ones, the deviation with Bessel's correction; a single
+    one stays."""
+    counted = advantage if valid is None else advantage[valid]
+    if counted.numel() == 1:
         return advantage
-    return (advantage - advantage.mean()) / (advantage.std() + _EPSILON)
+    return (advantage - counted.mean()) / (counted.std() + _EPSILON)
 
 
 def _change_metrics(change: Tensor, clip: float) -> Mapping[str, Tensor]:

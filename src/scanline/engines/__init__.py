@@ -29,6 +29,7 @@ from .interface import (
     ProtocolRefusedError,
     ResetKind,
 )
+from .pinning import pinned
 
 __all__ = [
     "KINDS",
@@ -43,6 +44,7 @@ __all__ = [
     "build",
     "default_name",
     "kind",
+    "pinned",
 ]
 
 

@@ -29,7 +29,7 @@ from .optimisers import (
 
 Value = TypeVar("Value")
 AllReduce = Callable[[Sequence[Tensor]], None]
-"""Replaces gradients in place by what all learners agree on."""
+"""Replaces gradients, or an algorithm's state, in place by what all learners agree on."""
 
 
 @runtime_checkable
@@ -37,6 +37,15 @@ class Grouped(Protocol):
     """A network that learns from several losses, each with parameters of its own."""
 
     def parameter_groups(self) -> Mapping[str, list[nn.Parameter]]: ...
+
+
+class Watch(Protocol):
+    """Who looks at an update: called right before and right after the parameters move."""
+
+    def before(self, network: nn.Module) -> None:
+        """Gradients are those of all learners, and not clipped yet."""
+
+    def after(self, network: nn.Module) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -91,14 +100,21 @@ class LocalParameters:
         return self._views
 
     def apply(
-        self, losses: Mapping[str, Tensor], learning_rate: float | Mapping[str, float]
+        self,
+        losses: Mapping[str, Tensor],
+        learning_rate: float | Mapping[str, float],
+        watch: Watch | None = None,
     ) -> dict[str, Tensor]:
         """One update; gives the norm of every group's gradient before clipping, detached."""
         groups = self._groups_with(losses)
         backward(groups, losses)
         if self._all_reduce is not None:
             self._all_reduce([grad for group in groups.values() for grad in group.gradients()])
+        if watch is not None:
+            watch.before(self.network)
         norms = {name: group.step(of_group(learning_rate, name)) for name, group in groups.items()}
+        if watch is not None:
+            watch.after(self.network)
         self.version += 1
         return norms
 
@@ -123,10 +139,15 @@ class LocalParameters:
         self.target_version = self.version
 
     def keep(self, state: Mapping[str, Tensor] | None) -> None:
-        """Replaces the algorithm's state; None keeps the old one."""
+        """Replaces the algorithm's state by the mean over all learners; None keeps the old one."""
         if state is not None:
-            views = self._views
-            self._views = Views(live=views.live, target=views.target, state=dict(state))
+            if self._all_reduce is not None and state:
+                self._all_reduce(list(state.values()))
+            self._replace_state(state)
+
+    def _replace_state(self, state: Mapping[str, Tensor]) -> None:
+        views = self._views
+        self._views = Views(live=views.live, target=views.target, state=dict(state))
 
     def state(self) -> State:
         target = self._views.target
@@ -153,7 +174,8 @@ class LocalParameters:
         self.version = state["version"]
         self.target_version = state["target_version"]
         device = next(self.network.parameters()).device
-        self.keep({name: value.to(device, copy=True) for name, value in state["algorithm"].items()})
+        kept = {name: value.to(device, copy=True) for name, value in state["algorithm"].items()}
+        self._replace_state(kept)
 
 
 def build_group(

@@ -9,9 +9,10 @@ import dataclasses
 
 from ..algorithms import CategoricalDqn, Dqn, EpsilonGreedy
 from ..parameters import OptimiserSettings
+from ..runners.evaluating import EvaluationSettings
 from ..runners.off_policy import Alternate
 from ..samplers import SamplingSettings
-from ..stores import NStep, PrioritisedSampling, ReplaySettings
+from ..stores import NStep, PrioritisedSampling, ReplaySettings, UniformSampling
 from .recipe import Recipe
 
 _MNIH = Recipe(
@@ -34,6 +35,9 @@ _MNIH = Recipe(
     agent_steps=50_000_000,
 )
 
+_PER_ENV = UniformSampling(spread="per-env")
+"""Several learners draw what one would draw."""
+
 _ACCELERATED = Recipe(
     name="accelerated-dqn",
     summary="Stooke and Abbeel 2018: DQN on batches of 512, two groups of environments in turn.",
@@ -46,8 +50,11 @@ _ACCELERATED = Recipe(
     sampling=SamplingSettings(
         num_envs=32, rollout_agent_steps=4, num_groups=2, decorrelation_agent_steps=2_000
     ),
-    store=ReplaySettings(batch_size=512),
+    store=ReplaySettings(batch_size=512, sampling=_PER_ENV),
     pace=Alternate(target_agent_steps=10_000),
+    evaluation=EvaluationSettings(
+        evaluate_every_agent_steps=1_000_000, pause_games=0, pause_agent_steps=125_000
+    ),
     agent_steps=50_000_000,
 )
 
@@ -63,7 +70,7 @@ ROWS = (
         algorithm=CategoricalDqn(exploration=_RARELY),
         optimiser=OptimiserSettings(kind="adam", learning_rate=4.2e-4, epsilon=0.01 / 2_048),
         sampling=dataclasses.replace(_ACCELERATED.sampling, num_envs=64),
-        store=ReplaySettings(batch_size=2_048),
+        store=ReplaySettings(batch_size=2_048, sampling=_PER_ENV),
     ),
     dataclasses.replace(
         _ACCELERATED,
@@ -74,6 +81,7 @@ ROWS = (
             double=True,
             dueling=True,
         ),
+        conv_gradient_scale=0.5**0.5,
         optimiser=OptimiserSettings(
             kind="adam", learning_rate=6.25e-5, epsilon=0.005 / 512, max_grad_norm=10.0
         ),

@@ -18,6 +18,7 @@ from ..parameters import OptimiserSettings
 from ..records import Algorithm, Spaces
 from ..runners import concurrent
 from ..runners.concurrent import Concurrent
+from ..runners.evaluating import EvaluationSettings
 from ..runners.off_policy import Alternate
 from ..samplers import SamplingSettings
 from ..stores import ReplaySettings, RolloutSettings, WindowSettings
@@ -36,6 +37,8 @@ class Recipe:
     algorithm: Algorithm
     network: Network = "nature"
     """Name of a network (`scanline list networks`), or a function from spaces to a module."""
+    conv_gradient_scale: float = 1.0
+    """Factor on the gradient that a dueling head sends into the convolutions."""
     protocol: str = "baselines"
     """What one agent step means (`scanline list protocols`)."""
     optimiser: OptimiserSettings
@@ -44,6 +47,7 @@ class Recipe:
         default_factory=RolloutSettings
     )
     pace: Alternate | Concurrent = field(default_factory=Alternate)
+    evaluation: EvaluationSettings = field(default_factory=EvaluationSettings)
     agent_steps: int = 10_000_000
     """Agent steps of a whole run."""
     source: str = ""
@@ -57,6 +61,7 @@ class Recipe:
                 "scanline.algorithms.Defaults and write `loss`."
             )
         self._check_store()
+        self._check_resets()
         if isinstance(self.algorithm, Dqn | CategoricalDqn):
             self._check_values()
         if isinstance(self.pace, Concurrent):
@@ -74,6 +79,20 @@ class Recipe:
             raise ValueError(
                 f"{type(self.algorithm).__name__} knows nothing of older policies, whose steps a "
                 "window holds; use store=RolloutSettings(...), or the algorithm Vtrace."
+            )
+
+    def _check_resets(self) -> None:
+        """Steps that were not played can be left out of a rollout only."""
+        mode = self.sampling.reset_mode
+        if mode == "hold" and not isinstance(self.store, RolloutSettings):
+            raise ValueError(
+                "reset_mode='hold' leaves steps without a game, which only a rollout can leave "
+                "out; use reset_mode='reserve' or 'inline'."
+            )
+        if mode != "inline" and isinstance(self.pace, Concurrent):
+            raise ValueError(
+                f"reset_mode={mode!r} needs a pause after every rollout, which blocks of "
+                "target_agent_steps do not have; use reset_mode='inline'."
             )
 
     def _check_values(self) -> None:

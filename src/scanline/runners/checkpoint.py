@@ -96,9 +96,18 @@ class Checkpoints:
             remove_unfinished(folder / SEGMENTS)
             self._remove_unreferenced_segments()
 
+    @property
+    def segments_folder(self) -> Path:
+        return self._folder / SEGMENTS
+
+    @property
+    def any_complete(self) -> bool:
+        """Whether a checkpoint was ever completed."""
+        return bool(_names(self._folder))
+
     def segments(self, name: str) -> Segments:
         """A stream of rows beside the checkpoints; load its state before anything is saved."""
-        stream = Segments(self._folder / SEGMENTS, name)
+        stream = Segments(self.segments_folder, name)
         self._streams.append(stream)
         return stream
 

@@ -18,12 +18,13 @@ from functools import partial
 import torch
 
 from ..acting import RandomPolicy
-from ..records import Batch, EpisodeEnd, Policy, State
+from ..records import Batch, EpisodeEnd, Policy
 from ..samplers import LockstepSampler, SamplingSettings
 from ..stores import Replay, ReplaySettings
 from . import on_policy
 from .clock import ENVIRONMENT
 from .crew import Crew
+from .game_numbers import GameNumbers
 from .on_policy import Loop
 from .session import Session
 
@@ -80,30 +81,6 @@ def check(pace: Concurrent, sampling: SamplingSettings, store: ReplaySettings) -
         )
 
 
-class GameNumbers:
-    """Numbers games in the order of their start, over samplers that count on their own.
-
-    Numbers are given between blocks, sampler by sampler, so they do not depend on threads.
-    """
-
-    def __init__(self, num_envs: int) -> None:
-        self._playing, self._next = list(range(num_envs)), num_envs
-
-    def give(self, ends: Iterable[EpisodeEnd]) -> list[EpisodeEnd]:
-        """The same ends with their numbers; `env` counts over all samplers."""
-        numbered = []
-        for end in ends:
-            numbered.append(end._replace(started_at=self._playing[end.env]))
-            self._playing[end.env], self._next = self._next, self._next + 1
-        return numbered
-
-    def state(self) -> State:
-        return {"playing": list(self._playing), "next": self._next}
-
-    def load(self, state: State) -> None:
-        self._playing, self._next = list(state["playing"]), state["next"]
-
-
 class Blocks:
     """The loop's parts with their threads."""
 
@@ -116,8 +93,6 @@ class Blocks:
         names = [f"sampler-{number}" for number in range(len(samplers))]
         self._names = names
         self._crew = Crew([*names, TRAINER], pace.silent_seconds)
-        for writer in range(len(samplers)):
-            self._replay.slot(writer).num_learners = len(samplers)
 
     def prepopulate(self) -> None:
         """Random steps that count nowhere, until there are enough and some can be drawn."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from . import on_policy
 from .on_policy import Loop
-from .session import Session
+from .session import Listener
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +30,7 @@ class Alternate:
             )
 
 
-def turn(loop: Loop, session: Session, target_agent_steps: int) -> None:
+def turn(loop: Loop, session: Listener, target_agent_steps: int) -> None:
     """One rollout, the updates that it owes, and the target where its time has come."""
     before = session.progress.agent_steps
     on_policy.turn(loop, session)

@@ -8,14 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 
+from ..networks import Memory
 from ..parameters import LocalParameters
 from ..records import Algorithm, Batch, Policy, Store
 from ..samplers import LockstepSampler
 from .clock import LEARNING, OTHER
-from .session import Session
+from .instruments import Instruments
+from .progress import Metric
+from .session import Listener
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,37 +33,58 @@ class Loop:
     parameters: LocalParameters
     learning_rate: Callable[[int], float]
     """Of agent steps."""
+    memory: Memory
+    """What acting computed and learning can use again."""
+    instruments: Instruments
 
 
-def turn(loop: Loop, session: Session) -> None:
+def turn(loop: Loop, session: Listener) -> None:
     """One rollout, and what can be learned from it."""
-    collect(loop, session)
-    learn(loop, session, loop.store.batches())
+    num_collected = collect(loop, session)
+    num_learned = learn(loop, session, loop.store.batches())
+    if loop.instruments.settings.log_intensity:
+        session.noted({"perf/training_intensity": num_learned / num_collected})
 
 
-def collect(loop: Loop, session: Session) -> None:
-    """One rollout into the store."""
+def collect(loop: Loop, session: Listener) -> int:
+    """One rollout into the store; gives its number of steps."""
     into = loop.store.slot()
     into.agent_steps = session.progress.agent_steps
-    slot = loop.sampler.collect(loop.policy, into=into)
+    with loop.memory.keeping():
+        slot = loop.sampler.collect(loop.policy, into=into)
     session.spans.mark(LEARNING)
     with torch.no_grad():
         experience = loop.algorithm.prepare(loop.parameters.views, slot)
     loop.parameters.keep(experience.state)
     loop.store.put(experience)
     session.collected(slot, loop.sampler.drain_episodes())
+    return slot.actions.numel()
 
 
-def learn(loop: Loop, session: Session, batches: Iterable[Batch]) -> None:
-    """One update per batch."""
+def learn(loop: Loop, session: Listener, batches: Iterable[Batch]) -> int:
+    """One update per batch; gives the number of steps learned from."""
     session.spans.mark(LEARNING)
+    num_learned = 0
     for batch in batches:
-        result = loop.algorithm.loss(loop.parameters.views, batch)
-        rate = loop.learning_rate(batch.agent_steps)
-        norms = loop.parameters.apply(result.losses, rate)
-        loop.store.feedback(batch, result.priorities)
-        session.updated({**result.metrics, **named(norms), "charts/learning_rate": rate})
+        num_learned += len(batch.actions)
+        session.updated(update(loop, batch))
     session.spans.mark(OTHER)
+    return num_learned
+
+
+def update(loop: Loop, batch: Batch) -> dict[str, Metric]:
+    """One update; gives its metrics."""
+    learner, instruments = loop.parameters, loop.instruments
+    loss = partial(loop.algorithm.loss, learner.views)
+    with loop.memory.recalling():
+        result = loss(batch)
+    cosine = instruments.cosine_at(learner.version, batch, result, loss, learner.network)
+    watch = instruments.norms_at(learner.version)
+    rate = loop.learning_rate(batch.agent_steps)
+    norms = learner.apply(result.losses, rate, watch)
+    loop.store.feedback(batch, result.priorities)
+    measured = {**cosine, **(watch.metrics if watch is not None else {})}
+    return {**result.metrics, **named(norms), "charts/learning_rate": rate, **measured}
 
 
 def named(norms: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:

@@ -15,16 +15,77 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol, runtime_checkable
 
 from ..records import EpisodeEnd, Saved, Slot
-from .checkpoint import Checkpoints, CheckpointSettings
-from .clock import OTHER
+from .checkpoint import Checkpoint, Checkpoints, CheckpointSettings
+from .clock import EVALUATION, OTHER, Spans
+from .evaluating import Evaluations
 from .folder import RunFolder
 from .live import LiveSettings, LiveView
 from .progress import Metric, Progress, ProgressSettings
 from .segments import Segments
 from .stopping import Limits, SaveSchedule, SaveSettings, Signals, Stop
 from .watchdog import Watchdog, WatchdogSettings
+
+GO, SAVE, STOP = 0, 1, 2
+"""What a session tells other learners before every turn."""
+
+
+class Listener(Protocol):
+    """Whom a loop tells what it does."""
+
+    progress: Progress
+    spans: Spans
+
+    def collected(self, slot: Slot, ends: Sequence[EpisodeEnd]) -> None:
+        """Told after every rollout."""
+
+    def updated(self, metrics: Mapping[str, Metric]) -> None:
+        """Told after every update."""
+
+    def noted(self, metrics: Mapping[str, Metric]) -> None:
+        """Told what belongs to no update."""
+
+
+class Peers(Protocol):
+    """Other learners of the same run."""
+
+    def begin(self, agent_steps: int | None, segments: Path) -> None:
+        """Told first: the agent steps of the checkpoint that is loaded next, None without one."""
+
+    def gathered(self, ends: Sequence[EpisodeEnd]) -> Sequence[EpisodeEnd]:
+        """The games that all learners have finished since the last call."""
+
+    def order(self, order: int) -> None:
+        """Told before every turn and before a save: `GO`, `SAVE` or `STOP`."""
+
+    def give_up(self) -> bool:
+        """The run has failed here; says whether a checkpoint of it would still be complete."""
+
+
+class Alone:
+    """No other learners."""
+
+    def begin(self, agent_steps: int | None, segments: Path) -> None:
+        pass
+
+    def gathered(self, ends: Sequence[EpisodeEnd]) -> Sequence[EpisodeEnd]:
+        return ends
+
+    def order(self, order: int) -> None:
+        pass
+
+    def give_up(self) -> bool:
+        return True
+
+
+@runtime_checkable
+class Growing(Protocol):
+    """A part that may write some of its state before the next checkpoint needs it."""
+
+    def grow(self) -> None: ...
 
 
 class NotFiniteError(RuntimeError):
@@ -52,16 +113,20 @@ class Session:
         limits: Limits,
         settings: SessionSettings,
         title: str,
+        peers: Peers | None = None,
     ) -> None:
         self.folder, self.progress, self.spans = folder, progress, progress.spans
         self.stop: Stop | None = None
-        self._limits, self._settings = limits, settings
+        self._limits, self._settings, self._peers = limits, settings, peers or Alone()
         self._checkpoints = Checkpoints(folder.checkpoints, settings.checkpoints)
         self._signals = Signals()
         self._saves = SaveSchedule(settings.saving)
         self._title = title
         self._live: LiveView | None = None
         self._saved: Mapping[str, Saved] = {}
+        self._growing: list[Growing] = []
+        self.evaluations: Evaluations | None = None
+        """Where pauses for evaluation are wanted; set before `running`."""
 
     @contextmanager
     def running(
@@ -75,15 +140,20 @@ class Session:
         Time counts from here on: what `begin` takes, e.g. to start the games, is no training.
         """
         self._saved = {**saved, "progress": self.progress, "spans": self.spans}
+        if self.evaluations is not None:
+            self._saved = {**self._saved, "evaluations": self.evaluations}
+        self._growing = [part for part in saved.values() if isinstance(part, Growing)]
         with ExitStack() as stack:
             stack.callback(self.folder.close)
             self.spans.restart()
-            if not (resume and self._loaded()):
+            if not self._loaded(self._checkpoints.latest() if resume else None):
                 begin()
                 self.spans.restart()
             self._saves.saved(self.progress.agent_steps)
             self.progress.open(self.folder.path)
             stack.callback(self.progress.close)
+            if self.evaluations is not None:
+                self.evaluations.open(self.folder.path)
             stack.enter_context(self._signals)
             stack.enter_context(self._watchdog())
             live = LiveView(self._settings.live, self.progress, self._limits, title=self._title)
@@ -95,9 +165,16 @@ class Session:
             except BaseException:
                 self._rescue()
                 raise
-            self.save()
+            if self._settings.saving.save_at_end:
+                self.save()
             if self.stop is not None:
                 live.finish(self.stop, self.folder.path)
+
+    @property
+    def replay_segment_agent_steps(self) -> int:
+        """Agent steps of a replay per segment; 0 where nothing is kept between checkpoints."""
+        saving = self._settings.saving
+        return saving.replay_segment_agent_steps if saving.save_at_end else 0
 
     def segments(self, name: str) -> Segments:
         """Rows beside the checkpoints, for a part that grows at one end; ask before `running`."""
@@ -108,12 +185,19 @@ class Session:
         self.spans.mark(OTHER)
         if self.progress.write_row_if_due():
             self._refuse_not_finite()
+        if self.evaluations is not None and self.evaluations.due(self.progress.agent_steps):
+            with self.spans.during(EVALUATION):
+                self.evaluations.hold(self.progress.agent_steps)
         self.stop = self._signals.stop or self._limits.reached(
             agent_steps=self.progress.agent_steps,
             seconds=self.spans.training_seconds(),
             score=self.progress.scores.full_mean,
         )
-        if self.stop is None and self._saves.due(self.progress.agent_steps):
+        for part in self._growing:
+            part.grow()
+        due = self.stop is None and self._saves.due(self.progress.agent_steps)
+        self._peers.order(STOP if self.stop is not None else SAVE if due else GO)
+        if due:
             self.save()
         if self._live is not None:
             self._live.look()
@@ -122,7 +206,7 @@ class Session:
     def collected(self, slot: Slot, ends: Sequence[EpisodeEnd]) -> None:
         """Told after every rollout."""
         self.progress.note_slot(slot)
-        self.progress.note_episodes(ends)
+        self.progress.note_episodes(self._peers.gathered(ends))
 
     def played(self, num_agent_steps: int, lag_updates: int, ends: Sequence[EpisodeEnd]) -> None:
         """Told after a block that several samplers have played."""
@@ -134,15 +218,19 @@ class Session:
         """Told after every update."""
         self.progress.note(metrics)
 
+    def noted(self, metrics: Mapping[str, Metric]) -> None:
+        """Told what belongs to no update."""
+        self.progress.note_values(metrics)
+
     def save(self, exact: bool = True) -> None:
         """Writes a checkpoint of all parts."""
         state = {name: part.state() for name, part in self._saved.items()}
         self._checkpoints.save({"exact": exact, **state}, self.progress.agent_steps)
         self._saves.saved(self.progress.agent_steps)
 
-    def _loaded(self) -> bool:
+    def _loaded(self, found: Checkpoint | None) -> bool:
         """Whether there was a checkpoint; a run killed before its first one begins again."""
-        found = self._checkpoints.latest()
+        self._peers.begin(found.agent_steps if found else None, self._checkpoints.segments_folder)
         if found is None:
             return False
         for name, part in self._saved.items():
@@ -156,7 +244,12 @@ class Session:
         return True
 
     def _rescue(self) -> None:
-        """Saves what can be saved of a run that failed, without hiding why it failed."""
+        """Saves what can be saved of a run that failed, without hiding why it failed.
+
+        Where other learners' parts are out of reach, an earlier checkpoint is worth more.
+        """
+        if not self._peers.give_up() and self._checkpoints.any_complete:
+            return
         try:
             self.save(exact=False)
         except Exception as error:  # the first error is the one to show

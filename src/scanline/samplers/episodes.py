@@ -26,10 +26,10 @@ class Episodes:
         self._num_started = num_envs
         self._finished: list[EpisodeEnd] = []
 
-    def note(self, envs: slice, raw_reward: Array, ended: Array) -> None:
-        """One step of the environments `envs`; arrays are [b]."""
+    def note(self, envs: slice, raw_reward: Array, ended: Array, playing: Array | int = 1) -> None:
+        """One step of the environments `envs`, of those that are playing; arrays are [b]."""
         self._score[envs] += raw_reward
-        self._length[envs] += 1
+        self._length[envs] += playing
         if ended.any():
             for env in np.flatnonzero(ended) + envs.start:
                 self._finish(int(env))

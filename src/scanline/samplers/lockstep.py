@@ -23,9 +23,10 @@ from .. import stacks, streams
 from ..engines.interface import Engine, EngineError
 from ..records import Array, EpisodeEnd, Policy, Slot, State, StepArrays, to_array
 from .episodes import Episodes
+from .resets import ResetMode, RestingEngine
 
 Mark = Callable[[str], None]
-"""Told which part ('acting', 'environment') the time from now on belongs to."""
+"""Told which part ('acting', 'environment', 'other') the time from now on belongs to."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,11 +43,18 @@ class SamplingSettings:
     """1: all environments in lockstep; 2: two halves take turns."""
     decorrelation_agent_steps: int = 0
     """Most random agent steps that an environment plays before training, so that games differ."""
+    reset_mode: ResetMode = "inline"
+    """What an ended environment does: 'inline' starts anew in the same step; 'hold' waits for the
+    next learning and loses its steps until then; 'reserve' lets a fresh instance take its place."""
+    num_reserves: int = 4
+    """Fresh instances of each learner with reset_mode='reserve'."""
 
     def __post_init__(self) -> None:
         if self.num_envs < 1:
             raise ValueError(f"num_envs={self.num_envs} must be at least 1.")
         self._check_rollout()
+        if self.reset_mode == "reserve" and self.num_reserves < 1:
+            raise ValueError(f"num_reserves={self.num_reserves} must be at least 1.")
         if self.num_groups < 1 or self.num_envs % self.num_groups:
             raise ValueError(
                 f"num_envs={self.num_envs} does not divide into num_groups={self.num_groups} equal "
@@ -72,12 +80,18 @@ class SamplingSettings:
         """Agent steps of every environment per rollout."""
         return self.rollout_agent_steps or self.rollout_samples // self.num_envs
 
+    @property
+    def reserves(self) -> int:
+        """Instances besides those that play."""
+        return self.num_reserves if self.reset_mode == "reserve" else 0
+
 
 class LockstepSampler:
     """Steps every environment T times per `collect`."""
 
     def __init__(self, engine: Engine, seed: int, mark: Mark = lambda part: None) -> None:
         self._engine, self._seed, self._mark = engine, seed, mark
+        self._resting = engine if isinstance(engine, RestingEngine) else None
         settings, spaces = engine.settings, engine.spaces
         self._num_envs, self._size = settings.num_envs, settings.group_size
         self._groups = [
@@ -107,6 +121,11 @@ class LockstepSampler:
         self._decorrelate(scratch, arrays, decorrelation_agent_steps)
         self._keep(scratch, 1)
 
+    def abandon(self) -> None:
+        """Starts new games in place of those in play, which will never end."""
+        self.reset()
+        self._episodes.abandon()
+
     def _decorrelate(self, slot: Slot, arrays: list[StepArrays], most_steps: int) -> None:
         """Every game begins at a step of its own and then plays random actions until the last."""
         ids = np.arange(self._num_envs) + self._engine.settings.first_env_id
@@ -126,7 +145,8 @@ class LockstepSampler:
                 self._engine.recv(group, arrays[group])
                 ended = arrays[group].terminated | arrays[group].truncated
                 self._episodes.note(envs, arrays[group].raw_reward, ended)
-        self._episodes.number_anew()
+        if most_steps:
+            self._episodes.number_anew()
 
     def collect(self, policy: Policy, into: Slot) -> Slot:
         """Fills the slot: T steps of every environment, and the observation after the last."""
@@ -140,8 +160,11 @@ class LockstepSampler:
                 self._act(policy, into, t, group)
         for group in range(len(self._groups)):
             self._receive(into, targets, into.num_steps - 1, group)
+        if self._resting is not None:
+            self._resting.rest()
         self._env_steps += into.num_steps
         self._keep(into, into.num_steps)
+        self._mark("other")
         return into
 
     def drain_episodes(self) -> list[EpisodeEnd]:
@@ -167,7 +190,11 @@ class LockstepSampler:
         self._engine.recv(group, arrays)
         if arrays.truncated.any():
             self._keep_finals(slot, t, envs, arrays.truncated)
-        self._episodes.note(envs, arrays.raw_reward, arrays.terminated | arrays.truncated)
+        playing: Array | int = 1
+        if self._resting is not None:
+            playing = self._resting.playing[envs]
+            slot.note_playing(t, envs, playing)
+        self._episodes.note(envs, arrays.raw_reward, arrays.terminated | arrays.truncated, playing)
 
     def _keep_finals(self, slot: Slot, t: int, envs: slice, truncated: Array) -> None:
         """Builds the true last observations of truncated episodes."""
@@ -180,9 +207,18 @@ class LockstepSampler:
             slot.finals.append((t, env, stacks.build(frames, depth, slot.padding)[0].clone()))
 
     def _begin(self, slot: Slot) -> None:
+        if self._resting is not None:
+            self._begin_held(self._resting)
         slot.frames[: slot.stack] = self._window
         slot.depth[0] = self._depth
         slot.finals.clear()
+
+    def _begin_held(self, resting: RestingEngine) -> None:
+        """Environments that were held see the first frames of their new games."""
+        for place in resting.begin():
+            start = resting.start_of(place)
+            self._window[-1, place] = torch.from_numpy(start.frame[0])
+            self._depth[place], self._lives[place] = 1, start.lives[0]
 
     def _keep(self, slot: Slot, t: int) -> None:
         """Remembers the newest S frames for the next slot."""
@@ -236,8 +272,7 @@ class LockstepSampler:
         self._env_steps = state["env_steps"]
         self._episodes.load(state["episodes"])
         if state["environments"] is None:
-            self.reset()
-            self._episodes.abandon()
+            self.abandon()
             return
         self._window.copy_(state["window"])
         self._depth.copy_(state["depth"])

@@ -9,7 +9,7 @@ Apart from the class that reads them, so that a recipe's memory can be computed 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ..records import Column, Spaces
 from . import memory
@@ -54,6 +54,27 @@ class ReplaySettings:
             )
         if self.flush not in ("full", "completed"):
             raise ValueError(f"flush={self.flush!r} is unknown; use 'full' or 'completed'.")
+        if self.flush == "completed" and self.sampling == UniformSampling(spread="per-env"):
+            raise ValueError(
+                "flush='completed' stores more of one environment than of another, but "
+                "spread='per-env' draws equally often from each; use spread='steps'."
+            )
+
+    def shared(self, num_learners: int) -> ReplaySettings:
+        """What one of several learners keeps and draws: its part of everything that is counted."""
+        for name in ("capacity_agent_steps", "batch_size"):
+            if getattr(self, name) % num_learners:
+                raise ValueError(
+                    f"{name}={getattr(self, name)} does not divide among {num_learners} learners; "
+                    f"use a multiple of {num_learners}."
+                )
+        return replace(
+            self,
+            capacity_agent_steps=self.capacity_agent_steps // num_learners,
+            capacity_bytes=self.capacity_bytes // num_learners,
+            batch_size=self.batch_size // num_learners,
+            learning_starts_agent_steps=-(-self.learning_starts_agent_steps // num_learners),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,6 +89,10 @@ class ReplayShape:
     """Samplers that put on their own, each an equal block of environments."""
     staged_agent_steps: int = 0
     """Agent steps over all environments between two commits; 0 makes every put visible at once."""
+    first_env_id: int = 0
+    """Global number of the first environment, the key of draws."""
+    num_learners: int = 1
+    """Learners that each have such a replay."""
 
     def __post_init__(self) -> None:
         if self.num_writers < 1 or self.num_envs % self.num_writers:

@@ -85,13 +85,19 @@ class RolloutStore:
             self._num_updates += 1
 
     def _order(self) -> Iterator[Tensor | None]:
-        """Indices of every minibatch; None for the whole rollout in its own order."""
+        """Indices of every minibatch; None for the whole rollout in its own order.
+
+        Steps that were not played are left out, so that every mean is over those that were.
+        """
         draw = self._steps_per_env if self._settings.shuffle == "per-env" else self._any_steps
+        valid = None if self._slot.valid is None else self._slot.valid.flatten()
         for _ in range(self._settings.epochs):
-            if self._settings.num_minibatches == 1:
-                yield None
+            if self._settings.num_minibatches > 1:
+                order = draw()
+                played = order if valid is None else order[valid[order]]
+                yield from played.tensor_split(self._settings.num_minibatches)
             else:
-                yield from draw().chunk(self._settings.num_minibatches)
+                yield None if valid is None or valid.all() else valid.nonzero().squeeze(-1)
 
     def _any_steps(self) -> Tensor:
         """All places [T * B] in any order."""

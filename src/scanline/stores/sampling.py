@@ -10,12 +10,14 @@ rule and never asks which one it is.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from functools import cached_property
+from typing import Literal, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from .. import streams
 from ..records import Array, State, to_array
 from ..schedules import Linear
 from .sum_tree import SumTree, tree_bytes
@@ -43,6 +45,8 @@ class Circle:
 
     num_rows: int
     num_envs: int
+    first_env_id: int = 0
+    """Global number of the first environment."""
 
     @property
     def num_places(self) -> int:
@@ -58,6 +62,31 @@ class Circle:
         return places
 
 
+@dataclass(frozen=True)
+class Draws:
+    """Whose draws: what keys their chance besides their number."""
+
+    seed: int
+    purpose: str = "replay"
+    first_env_id: int = 0
+    """Global number of the first environment, so that every learner has chance of its own."""
+
+
+@dataclass(frozen=True)
+class Draw:
+    """Which draw this is: the key of its chance, and the argument of schedules."""
+
+    of: Draws
+    number: int
+    agent_steps: int
+
+    @cached_property
+    def random(self) -> torch.Generator:
+        """Of this draw alone."""
+        draws = self.of
+        return streams.generator(draws.seed, draws.purpose, self.number, draws.first_env_id)
+
+
 class Rule(Protocol):
     """The part of a sampling rule that holds state."""
 
@@ -67,7 +96,7 @@ class Rule(Protocol):
     def move(self, window: Window) -> None:
         """Draws from this window from now on."""
 
-    def draw(self, random: torch.Generator, agent_steps: int, places: Array) -> None:
+    def draw(self, draw: Draw, places: Array) -> None:
         """Fills places [N]."""
 
     def learn(self, places: Array, priorities: Array) -> None:
@@ -91,8 +120,13 @@ class Sampling(Protocol):
 class UniformSampling:
     """Every step alike."""
 
+    spread: Literal["steps", "per-env"] = "steps"
+    """'steps': any step of any environment; 'per-env': environments take turns and chance, keyed by
+    their global numbers, picks the step, so that learners do not change the draw."""
+
     def start(self, circle: Circle, batch_size: int) -> Rule:
-        return UniformRule(circle, batch_size)
+        rule = UniformRule if self.spread == "steps" else UniformPerEnvRule
+        return rule(circle, batch_size)
 
     def num_bytes(self, num_places: int) -> int:
         return 0
@@ -113,8 +147,8 @@ class UniformRule:
         # Row of number k in environment b is k + shift[b], numbers counted over all environments.
         self._shift = window.last - self._bounds
 
-    def draw(self, random: torch.Generator, agent_steps: int, places: Array) -> None:
-        torch.rand(len(places), generator=random, dtype=torch.float64, out=self._uniforms)
+    def draw(self, draw: Draw, places: Array) -> None:
+        torch.rand(len(places), generator=draw.random, dtype=torch.float64, out=self._uniforms)
         np.multiply(to_array(self._uniforms), self._bounds[-1], out=self._number, casting="unsafe")
         envs = np.searchsorted(self._bounds, self._number, side="right")
         np.add(self._number, self._shift[envs], out=places)
@@ -130,6 +164,31 @@ class UniformRule:
 
     def load(self, state: State) -> None:
         """Holds nothing."""
+
+
+class UniformPerEnvRule(UniformRule):
+    """Environments take turns: of B environments each gives N / B steps of every batch.
+
+    The k-th step of an environment depends on its global number and on k alone, so two learners
+    with half of the environments and half of the batch each draw what one with all would draw.
+    """
+
+    def move(self, window: Window) -> None:
+        if not (window.last - window.first == window.num_steps // self._circle.num_envs).all():
+            raise ValueError(
+                "spread='per-env' needs as many stored steps of one environment as of the next; "
+                "use spread='steps'."
+            )
+        self._first, self._num_steps = window.first, window.num_steps // self._circle.num_envs
+
+    def draw(self, draw: Draw, places: Array) -> None:
+        circle = self._circle
+        turns, envs = np.divmod(draw.number * len(places) + np.arange(len(places)), circle.num_envs)
+        drawn = streams.uniforms(draw.of.seed, draw.of.purpose, circle.first_env_id + envs, turns)
+        chance = drawn[:, 0].astype(np.float64) + drawn[:, 1] * 2.0**-24  # 48 bits
+        number = (chance * self._num_steps).astype(np.int64)
+        rows = (self._first[envs] + number) % circle.num_rows
+        np.add(rows * circle.num_envs, envs, out=places)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,15 +252,15 @@ class PrioritisedRule:
         values[len(left) :] = self._largest
         self._tree.set(np.concatenate([left, entered]), values)
 
-    def draw(self, random: torch.Generator, agent_steps: int, places: Array) -> None:
+    def draw(self, draw: Draw, places: Array) -> None:
         """One place from each of N equal parts of the whole sum."""
-        torch.rand(len(places), generator=random, dtype=torch.float64, out=self._uniforms)
+        torch.rand(len(places), generator=draw.random, dtype=torch.float64, out=self._uniforms)
         marks = to_array(self._uniforms)
         marks /= len(places)
         marks += self._strata
         marks *= self._tree.total
         self._tree.find(marks, places)
-        self._weigh(places, self._settings.weight_exponent(agent_steps))
+        self._weigh(places, self._settings.weight_exponent(draw.agent_steps))
 
     def _weigh(self, places: Array, exponent: float) -> None:
         """(N P)^-beta over its maximum: number of steps and total sum cancel."""

@@ -8,32 +8,56 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
-import torch
-
-from .. import acting, engines, networks, parameters, protocols, settings
+from .. import acting, engines, networks, parameters, processes, protocols, settings
 from ..engines import Engine, EngineSettings
+from ..parameters import Learners
 from ..recipes import Recipe
-from ..records import Saved, Slot, Spaces, Store
+from ..records import Algorithm, Saved, Slot, Spaces, Store
 from ..runners import concurrent, off_policy, on_policy
 from ..runners.concurrent import Concurrent
+from ..runners.game_numbers import GameNumbers
+from ..runners.instruments import Instruments
+from ..runners.learners import Exchange, Following, Leading, PerLearner, Shared
 from ..runners.off_policy import Alternate
 from ..runners.replay_rows import ReplayRows
 from ..runners.session import Session
-from ..samplers import LockstepSampler
+from ..samplers import LockstepSampler, RestingEngine, inner_settings
 from ..stores import (
     Replay,
     ReplaySettings,
     ReplayShape,
+    RolloutSettings,
     RolloutStore,
     WindowSettings,
     WindowStore,
 )
+from .learners import cores_of_one, device_of
 from .plan import Plan
 
 Say = Callable[[str], None]
+Mark = Callable[[str], Any]
+
+
+def unmarked(part: str) -> None:
+    """Where nobody listens: a clock splits the time of one thread only."""
+
+
+def unchanged(algorithm: Algorithm) -> Algorithm:
+    return algorithm
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attachments:
+    """What watches or stands around the parts of a run, for measurements; nothing by default."""
+
+    mark_threads: Mark = unmarked
+    """Told, by samplers that play side by side, what their thread does from now on."""
+    around: Callable[[Algorithm], Algorithm] = unchanged
+    """Makes the algorithm that acts and learns from the recipe's own."""
 
 
 def engine_settings(plan: Plan, **changes: Any) -> EngineSettings:
@@ -56,28 +80,50 @@ def engine_settings(plan: Plan, **changes: Any) -> EngineSettings:
     )
 
 
-def fitting_engines(plan: Plan, say: Say) -> tuple[list[Engine], Plan]:
-    """The engines of a plan, and the plan with the protocol that they can honour."""
+def fitting_engines(plan: Plan, say: Say, learners: Learners) -> tuple[list[Engine], Plan]:
+    """The engines of one learner, and the plan with the protocol that they can honour."""
     try:
-        return build_engines(plan), plan
+        return build_engines(plan, learners), plan
     except engines.ProtocolRefusedError as refusal:
         if plan.run.strict_protocol:
             raise
         say(f"{refusal} This run uses it.")
         plan = settings.override(plan, {"protocol": refusal.nearest})
-        return build_engines(plan), plan
+        return build_engines(plan, learners), plan
 
 
-def build_engines(plan: Plan) -> list[Engine]:
+def build_engines(plan: Plan, learners: Learners) -> list[Engine]:
     """One engine, or one per environment where each has a thread of its own."""
     num_envs, num = plan.recipe.sampling.num_envs, num_samplers(plan.recipe)
     if num == 1:
-        return [engines.build(plan.engine, engine_settings(plan))]
+        return [build_engine(plan, learners)]
     alone = {"num_envs": num_envs // num, "num_threads": 1}
     return [
         engines.build(plan.engine, engine_settings(plan, first_env_id=env, **alone))
         for env in range(0, num_envs, num_envs // num)
     ]
+
+
+def build_engine(plan: Plan, learners: Learners) -> Engine:
+    """The engine of one learner, with what its resets need around it."""
+    wanted, sampling = engine_settings(plan, **share(plan, learners)), plan.recipe.sampling
+    if sampling.reset_mode == "inline":
+        return engines.build(plan.engine, wanted)
+    inner = inner_settings(wanted, sampling.reserves, learners.rank)
+    return RestingEngine(engines.build(plan.engine, inner), wanted)
+
+
+def share(plan: Plan, learners: Learners) -> dict[str, Any]:
+    """What of a plan's environments and cores is one learner's."""
+    if learners.count == 1:
+        return {}
+    num_envs, cores = plan.recipe.sampling.num_envs // learners.count, cores_of_one(plan)
+    return {
+        "num_envs": num_envs,
+        "first_env_id": learners.rank * num_envs,
+        "num_threads": plan.run.num_threads or cores,
+        "num_workers": cores if plan.run.num_workers is None else plan.run.num_workers,
+    }
 
 
 def num_samplers(recipe: Recipe) -> int:
@@ -95,6 +141,7 @@ class Parts:
     samplers: Sequence[LockstepSampler]
     blocks: concurrent.Blocks | None = None
     """What plays and learns where the pace is concurrent."""
+    learners: Learners = field(default_factory=Learners)
 
     @property
     def engine(self) -> Engine:
@@ -107,27 +154,53 @@ class Parts:
         if self.blocks is not None:
             self.blocks.prepopulate()
 
-    def turn(self, session: Session) -> None:
+    @cached_property
+    def numbers(self) -> GameNumbers | None:
+        """The games of a run whose samplers or learners count on their own."""
+        if self.blocks is not None:
+            return self.blocks.numbers
+        several = self.learners.count > 1
+        return GameNumbers(self.plan.recipe.sampling.num_envs) if several else None
+
+    @cached_property
+    def exchange(self) -> Exchange:
+        """What this learner tells the others."""
+        num_envs = self.engine.settings.num_envs
+        return Exchange(self.learners, self.loop.parameters, num_envs)
+
+    @property
+    def peers(self) -> Leading | None:
+        """The other learners, for the session of the leading one."""
+        if self.learners.count == 1 or self.numbers is None:
+            return None
+        return Leading(self.exchange, self.numbers)
+
+    def turn(self, session: Session | Following) -> None:
         """What is repeated as long as the session goes on, by the kind of the recipe's pace."""
         if self.blocks is not None:
+            assert isinstance(session, Session)  # `learners` refuses blocks for several
             self.blocks.turn(session)
         elif self.loop.parameters.views.target is None:
             on_policy.turn(self.loop, session)
         else:
             off_policy.turn(self.loop, session, self.plan.recipe.pace.target_agent_steps)
 
-    def saved(self, session: Session) -> Mapping[str, Saved]:
-        """What a checkpoint holds of them."""
+    def saved(self, session: Session | Following) -> Mapping[str, Saved]:
+        """What a checkpoint holds of them, in the order in which learners save and load."""
         loop = self.loop
         others = {f"sampler_{n}": each for n, each in enumerate(self.samplers[1:], start=1)}
-        numbers = {"games": self.blocks.numbers} if self.blocks is not None else {}
-        return {
-            "sampler": loop.sampler,
-            **others,
-            **numbers,
-            "store": saved_store(loop.store, session, self.samplers),
-            "parameters": loop.parameters,
-        }
+        store = saved_store(loop.store, session, self.samplers, self.learners.rank)
+        own: dict[str, Saved] = {"sampler": loop.sampler, **others, "store": store}
+        shared: Saved = loop.parameters
+        if self.learners.count > 1:
+            own = {
+                "sampler": PerLearner(loop.sampler, self.learners, anew=loop.sampler.abandon),
+                "store": PerLearner(store, self.learners, anew=lambda: None),
+            }
+            shared = Shared(shared, self.learners)
+        if self.learners.leads and self.numbers is not None:
+            own["games"] = self.numbers
+        return {**own, "parameters": shared}
 
     def close(self) -> None:
         if self.blocks is not None:
@@ -136,42 +209,74 @@ class Parts:
             sampler.engine.close()
 
 
-def assemble(plan: Plan, mark: Callable[[str], Any], say: Say = print) -> Parts:
-    """Settings to parts."""
-    if plan.run.torch_threads:
-        torch.set_num_threads(plan.run.torch_threads)
-    built, plan = fitting_engines(plan, say)
+def assemble(
+    plan: Plan,
+    mark: Mark,
+    say: Say = print,
+    attachments: Attachments | None = None,
+    learners: Learners | None = None,
+) -> Parts:
+    """Settings to the parts of one learner."""
+    learners = learners or Learners()
+    share_cores(plan, learners)
+    with engines.pinned(plan.run.pin_cores):
+        built, plan = fitting_engines(plan, say, learners)
     try:
-        return wire(plan, built, mark, say)
+        return wire(plan, built, mark, say, attachments or Attachments(), learners)
     except BaseException:
         for engine in built:
             engine.close()
         raise
 
 
-def wire(plan: Plan, built: Sequence[Engine], mark: Callable[[str], Any], say: Say) -> Parts:
-    """The engines of a plan with everything around them."""
+def share_cores(plan: Plan, learners: Learners) -> None:
+    """Threads for the network's work, be it done by PyTorch or by the native kernels.
+
+    As many as asked for, or a fair share of the cores where learners would fight for them.
+    """
+    native = plan.run.kernels == "native" and plan.run.device == "cpu"
+    named = isinstance(plan.recipe.network, str)
+    granted = cores_of_one(plan) if learners.count > 1 else processes.granted_cores()
+    networks.share_cores(plan.run.torch_threads or granted, native and named)
+
+
+def wire(
+    plan: Plan,
+    built: Sequence[Engine],
+    mark: Mark,
+    say: Say,
+    attachments: Attachments,
+    learners: Learners,
+) -> Parts:
+    """The engines of a learner with everything around them."""
     recipe, pace = plan.recipe, plan.recipe.pace
-    algorithm = recipe.algorithm.spanning(recipe.agent_steps)
-    learner = build_learner(plan, built[0].spaces, plan.run.seed)
+    algorithm = attachments.around(recipe.algorithm.spanning(recipe.agent_steps))
+    learner = build_learner(plan, built[0].spaces, plan.run.seed, learners)
     side_by_side = isinstance(pace, Concurrent)
     samplers = [
-        LockstepSampler(engine, plan.run.seed, unmarked if side_by_side else mark)
+        LockstepSampler(engine, plan.run.seed, attachments.mark_threads if side_by_side else mark)
         for engine in built
     ]
     loop = on_policy.Loop(
         sampler=samplers[0],
         policy=acting.NetworkPolicy(algorithm, source_of(learner, pace)),
-        store=build_store(plan, built[0].spaces, say),
+        store=build_store(plan, built[0], say, learners),
         algorithm=algorithm,
         parameters=learner,
         learning_rate=recipe.optimiser.schedule(recipe.agent_steps, recipe.sampling.num_envs),
+        memory=build_memory(recipe, learner),
+        instruments=Instruments(plan.run.instruments, learner.network),
     )
-    return Parts(plan, loop, samplers, build_blocks(recipe, loop, samplers))
+    return Parts(plan, loop, samplers, build_blocks(recipe, loop, samplers), learners)
 
 
-def unmarked(part: str) -> None:
-    """For samplers in threads: a clock splits the time of one thread only."""
+def build_memory(recipe: Recipe, learner: parameters.LocalParameters) -> networks.Memory:
+    """Room for a rollout that is learned from once and whole, from the inputs it was acted on."""
+    store, sampling = recipe.store, recipe.sampling
+    once = isinstance(store, RolloutSettings) and store.epochs == store.num_minibatches == 1
+    same_inputs = not learner.views.state
+    rows = sampling.num_envs * sampling.horizon_agent_steps
+    return networks.Memory(learner.network, rows if once and same_inputs else 0)
 
 
 def source_of(learner: parameters.LocalParameters, pace: Alternate | Concurrent) -> acting.Source:
@@ -195,53 +300,69 @@ def build_blocks(
     return concurrent.Blocks(loop, samplers, recipe.pace, sizes)
 
 
-def build_learner(plan: Plan, spaces: Spaces, seed: int) -> parameters.LocalParameters:
+def build_learner(
+    plan: Plan, spaces: Spaces, seed: int, learners: Learners | None = None
+) -> parameters.LocalParameters:
     """Network, optimiser and, where the recipe has one, target."""
     recipe, algorithm = plan.recipe, plan.recipe.algorithm
-    network = networks.build(recipe.network, spaces, algorithm.head, seed=seed)
+    learners = learners or Learners()
+    head = networks.HeadSettings(
+        kind=algorithm.head, conv_gradient_scale=recipe.conv_gradient_scale
+    )
+    network = networks.build(recipe.network, spaces, head, seed=seed, kernels=plan.run.kernels)
     return parameters.LocalParameters(
-        network.to(plan.run.device),
+        network.to(device_of(plan, learners.rank)),
         recipe.optimiser,
         max_grad_norm=recipe.optimiser.max_grad_norm,
         with_target=recipe.pace.target_agent_steps > 0,
         algorithm_state=algorithm.init(spaces),
+        all_reduce=learners.mean if learners.count > 1 else None,
     )
 
 
-def build_store(plan: Plan, spaces: Spaces, say: Say) -> Store:
-    """The store that the kind of its settings asks for, with arrays of its own."""
-    recipe, sampling, kind = plan.recipe, plan.recipe.sampling, plan.recipe.store
-    columns = recipe.algorithm.columns(spaces)
-    num_steps, num_envs = sampling.horizon_agent_steps, sampling.num_envs
+def build_store(plan: Plan, engine: Engine, say: Say, learners: Learners) -> Store:
+    """The store that the kind of its settings asks for, with arrays for one learner."""
+    recipe, kind, spaces = plan.recipe, plan.recipe.store, engine.spaces
     if isinstance(kind, ReplaySettings):
-        return build_replay(plan, kind, spaces, say)
+        return build_replay(plan, kind, engine, say, learners)
+    num_steps, num_envs = recipe.sampling.horizon_agent_steps, engine.settings.num_envs
+    num_kept = kind.num_kept_steps if isinstance(kind, WindowSettings) else num_steps
+    slot = Slot.allocate(spaces, num_kept, num_envs, recipe.algorithm.columns(spaces))
+    slot.num_learners = learners.count
     if isinstance(kind, WindowSettings):
-        arrays = Slot.allocate(spaces, kind.num_kept_steps, num_envs, columns)
-        return WindowStore(arrays, kind, num_steps)
-    slot = Slot.allocate(spaces, num_steps, num_envs, columns)
-    return RolloutStore(slot, kind, plan.run.seed)
+        return WindowStore(slot, kind, num_steps)
+    return RolloutStore(slot, kind, plan.run.seed, engine.settings.first_env_id)
 
 
-def build_replay(plan: Plan, kind: ReplaySettings, spaces: Spaces, say: Say) -> Replay:
+def build_replay(
+    plan: Plan, kind: ReplaySettings, engine: Engine, say: Say, learners: Learners
+) -> Replay:
     """A replay for as many writers as there are samplers."""
-    recipe, sampling = plan.recipe, plan.recipe.sampling
+    recipe, sampling, spaces = plan.recipe, plan.recipe.sampling, engine.spaces
     staged = recipe.pace.target_agent_steps if isinstance(recipe.pace, Concurrent) else 0
     shape = ReplayShape(
-        num_envs=sampling.num_envs,
+        num_envs=sampling.num_envs // learners.count,
         rollout_agent_steps=sampling.horizon_agent_steps,
         num_writers=num_samplers(recipe),
         staged_agent_steps=staged,
+        first_env_id=engine.settings.first_env_id,
+        num_learners=learners.count,
     )
     columns = recipe.algorithm.columns(spaces)
-    return Replay(spaces, shape, kind, plan.run.seed, columns, announce=say)
+    settings_of_one = kind.shared(learners.count)
+    return Replay(spaces, shape, settings_of_one, plan.run.seed, columns, announce=say)
 
 
-def saved_store(store: Store, session: Session, samplers: Sequence[LockstepSampler]) -> Saved:
+def saved_store(
+    store: Store, session: Session | Following, samplers: Sequence[LockstepSampler], rank: int
+) -> Saved:
     """The store as a checkpoint holds it: a replay's rows lie in segments."""
     if not isinstance(store, Replay):
         return store
-    streams = [session.segments(f"replay-{writer}") for writer in range(len(samplers))]
-    return ReplayRows(store, streams, games_go_on=samplers[0].engine.can_snapshot)
+    streams = [session.segments(f"replay-{rank + writer}") for writer in range(len(samplers))]
+    rows = session.replay_segment_agent_steps // sum(s.engine.settings.num_envs for s in samplers)
+    can_snapshot = samplers[0].engine.can_snapshot
+    return ReplayRows(store, streams, games_go_on=can_snapshot, segment_rows=rows)
 
 
 def policy_of(

@@ -6,13 +6,15 @@ and read back when the run is resumed, evaluated or loaded. Knows no part, only 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .. import engines, recipes, settings
+from .. import engines, networks, recipes, settings
 from ..recipes import Recipe
 from ..runners import folder
+from ..runners.instruments import InstrumentSettings
 from ..runners.session import SessionSettings
 
 
@@ -26,14 +28,20 @@ class RunSettings:
     """Training time in seconds after which the run ends, evaluation not counted."""
     target_score: float | None = None
     """Mean score of the last 100 games that ends the run; evaluation games then confirm it."""
+    learners: int = 1
+    """Processes that learn together: environments and batches are divided among them."""
     engine: str | None = None
     """What steps the environments (`scanline list engines`); chosen by the game when not given."""
     num_threads: int | None = None
     """Engine threads; all cores that the system grants when not given."""
     num_workers: int | None = None
     """Worker processes of the engine `gymnasium`; 0 steps environments in this process."""
+    pin_cores: bool = False
+    """Bind engine threads or workers to one core each, and learners to a share of the cores."""
     torch_threads: int | None = None
-    """Threads of PyTorch; all cores when not given. Recorded, because it changes float sums."""
+    """Threads of the network's work; all cores when not given. PyTorch's sums depend on it."""
+    kernels: networks.Kernels = "native"
+    """Who does the matrix work on a CPU: our own kernels where they can, or PyTorch alone."""
     device: str = "cpu"
     """Where the network lives: cpu, cuda, cuda:1, mps."""
     reset: engines.ResetKind = "cached"
@@ -46,7 +54,12 @@ class RunSettings:
     """Refuse an engine that cannot honour the protocol, instead of taking its nearest one."""
     evaluation_games: int = 30
     """Games of the evaluation that confirms a target score."""
+    instruments: InstrumentSettings = field(default_factory=InstrumentSettings)
     session: SessionSettings = field(default_factory=SessionSettings)
+
+    def __post_init__(self) -> None:
+        if self.learners < 1:
+            raise ValueError(f"learners={self.learners} must be at least 1.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,10 +91,14 @@ def make_plan(recipe: str | Recipe, game: str, **changes: Any) -> Plan:
 def read_plan(run: Path, recipe: Recipe | None = None) -> Plan:
     """The plan of a run, from its folder; a recipe made in Python must be handed in again."""
     record = folder.read_record(run)["settings"]
-    source = record["recipe"]["source"]
-    if recipe is None and not source:
+    if recipe is None and not record["recipe"]["source"]:
         raise ValueError(
             f"{run} was trained with a recipe made in Python; hand it in: recipe=Recipe(...)."
         )
-    plan = Plan(game=record["game"], recipe=recipe or recipes.find(source))
-    return settings.restore(plan, record)
+    return plan_from(record, recipe)
+
+
+def plan_from(record: Mapping[str, Any], recipe: Recipe | None = None) -> Plan:
+    """The plan that `settings.to_dict` wrote."""
+    chosen = recipe or recipes.find(record["recipe"]["source"])
+    return settings.restore(Plan(game=record["game"], recipe=chosen), record)

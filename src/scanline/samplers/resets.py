@@ -1,0 +1,209 @@
+"""Resets out of the way: an engine whose ended environments wait, or are replaced, until a pause.
+
+Takes an engine whose environments are groups of their own and are not reset by themselves; gives
+one with the sampler's groups. Between `begin` and `rest` an ended environment is held, and its
+steps are not played, or a reserve that has just been reset takes its place; `rest` resets what has
+ended in a thread, while others learn. Outside, ends are reset at once.
+Knows no policy and no store.
+
+A game's start may take many frames, for which all environments of a lockstep would wait (Stooke and
+Abbeel 2018, section 3.1). Which instance is reset when depends on the steps alone, never on the
+clock, so equal seeds give equal data. Where no reserve is left, an environment is reset at once.
+"""
+
+from __future__ import annotations
+
+import io
+from collections import deque
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import fields, replace
+from typing import Literal
+
+import numpy as np
+
+from ..engines.interface import Engine, EngineError, EngineSettings
+from ..records import Array, Spaces, StepArrays
+
+ResetMode = Literal["inline", "hold", "reserve"]
+
+_ALL = np.ones(1, np.bool_)
+"""Mask of a reset that goes on with the same game after a lost life."""
+_NUMBERS = ("instance", "ready", "ended", "held")
+
+
+class RestingEngine:
+    """B environments played by B + R instances of an inner engine."""
+
+    def __init__(self, inner: Engine, settings: EngineSettings) -> None:
+        """`settings`: those of the B environments; the inner engine has R instances more."""
+        self._inner, self.settings = inner, settings
+        self.name, self.can_snapshot = inner.name, inner.can_snapshot
+        self.spaces: Spaces = inner.spaces
+        num_envs, num_instances = settings.num_envs, inner.settings.num_envs
+        assert inner.settings.group_size == 1
+        assert inner.settings.autoreset == "disabled"
+        self._swaps = num_instances > num_envs
+        self._life_waits = settings.protocol.life_loss not in ("ignore", "end-return", "full-reset")
+        self._instance = list(range(num_envs))  # that plays in each place
+        self._ready = deque(range(num_envs, num_instances))  # reserves, reset and waiting
+        self._ended: list[int] = []  # instances to be reset in the next pause
+        self._held: list[int] = []  # places that are not played until then
+        self.playing = np.ones(num_envs, np.bool_)
+        """Which environments played the step that was received last."""
+        self._starts = _arrays(num_instances, self.spaces)
+        self._plays = False
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="resets")
+        self._resetting: Future[None] | None = None
+
+    def begin(self) -> list[int]:
+        """From now on ends wait for the next pause; gives the places that have new games."""
+        self._wait()
+        self._plays = True
+        fresh, self._held = self._held, []
+        if self._swaps:
+            self._ready.extend(self._ended)
+        self._ended = []
+        return fresh
+
+    def rest(self) -> None:
+        """Resets what has ended, while the caller does something else."""
+        self._plays = False
+        self._resetting = self._pool.submit(self._reset_all, list(self._ended))
+
+    def start_of(self, place: int) -> StepArrays:
+        """The first frame, and what belongs to it, of the game that has begun in a place."""
+        return _row(self._starts, self._instance[place])
+
+    def reset(
+        self, group: int, out: StepArrays, mask: Array | None = None, seed: int | None = None
+    ) -> None:
+        self._wait()
+        places = self._places(group)
+        for row, place in enumerate(places):
+            if mask is None or mask[row]:
+                self._inner.reset(self._instance[place], _row(out, row), seed=seed)
+        if mask is None and places[-1] == self.settings.num_envs - 1:
+            self._held, self._ended = [], []
+            for instance in self._ready:
+                self._inner.reset(instance, _row(self._starts, instance), seed=seed)
+
+    def send(self, group: int, actions: Array) -> None:
+        for row, place in enumerate(self._places(group)):
+            self.playing[place] = place not in self._held
+            if self.playing[place]:
+                self._inner.send(self._instance[place], actions[row : row + 1])
+
+    def recv(self, group: int, out: StepArrays) -> None:
+        for row, place in enumerate(self._places(group)):
+            own = _row(out, row)
+            if not self.playing[place]:
+                self._stand_still(place, own)
+                continue
+            self._inner.recv(self._instance[place], own)
+            if own.terminated[0] or own.truncated[0]:
+                np.copyto(own.final_frame, own.frame)
+                self._end(place, own)
+            elif own.life_lost[0] and self._life_waits:
+                self._inner.reset(self._instance[place], self.start_of(place), _ALL)
+                _show(self.start_of(place), own)
+
+    def _end(self, place: int, out: StepArrays) -> None:
+        instance = self._instance[place]
+        if self._plays and self._ready:
+            self._ended.append(instance)
+            self._instance[place] = self._ready.popleft()
+        elif self._plays and not self._swaps:
+            self._ended.append(instance)
+            self._held.append(place)
+            _show(out, self.start_of(place))  # where it stands still until then
+            return
+        else:
+            self._inner.reset(instance, _row(self._starts, instance))
+        _show(self.start_of(place), out)
+
+    def _stand_still(self, place: int, out: StepArrays) -> None:
+        """The last frame again, and nothing gained."""
+        for field in (out.reward, out.raw_reward, out.terminated, out.truncated, out.life_lost):
+            field[...] = 0
+        _show(self.start_of(place), out)
+
+    def poll(self, timeout_seconds: float) -> list[int]:
+        raise EngineError("Groups of an engine with reset_mode are waited for in their order.")
+
+    def counters(self, group: int) -> Mapping[str, Array]:
+        return {}
+
+    def snapshot(self) -> list[bytes]:
+        """The instances', and one of what is played where."""
+        self._wait()
+        numbers = {name: np.array(getattr(self, f"_{name}"), np.int64) for name in _NUMBERS}
+        starts = {f.name: getattr(self._starts, f.name) for f in fields(StepArrays)}
+        own = io.BytesIO()
+        np.savez(own, allow_pickle=False, **{**numbers, **starts})
+        return [*self._inner.snapshot(), own.getvalue()]
+
+    def restore(self, snapshots: Sequence[bytes]) -> None:
+        self._wait()
+        self._inner.restore(snapshots[:-1])
+        with np.load(io.BytesIO(snapshots[-1])) as own:
+            for name in _NUMBERS:
+                kind = type(getattr(self, f"_{name}"))
+                setattr(self, f"_{name}", kind(own[name].tolist()))
+            for field in fields(StepArrays):
+                getattr(self._starts, field.name)[...] = own[field.name]
+
+    def close(self) -> None:
+        self._pool.shutdown(wait=True)
+        self._inner.close()
+
+    def _places(self, group: int) -> range:
+        size = self.settings.group_size
+        return range(group * size, (group + 1) * size)
+
+    def _reset_all(self, instances: Sequence[int]) -> None:
+        for instance in instances:
+            self._inner.reset(instance, _row(self._starts, instance))
+
+    def _wait(self) -> None:
+        """Until the resets of the last pause are done; each has the engine's own time limit."""
+        if self._resetting is not None:
+            self._resetting.result()
+            self._resetting = None
+
+
+def inner_settings(settings: EngineSettings, num_reserves: int, rank: int = 0) -> EngineSettings:
+    """What the engine inside is built from: every instance a group, numbered over all learners."""
+    num_instances = settings.num_envs + num_reserves
+    return replace(
+        settings,
+        num_envs=num_instances,
+        num_groups=num_instances,
+        first_env_id=settings.first_env_id + rank * num_reserves,
+        autoreset="disabled",
+    )
+
+
+def _arrays(num: int, spaces: Spaces) -> StepArrays:
+    frames = np.zeros((num, *spaces.frame_shape), spaces.frame_dtype)
+    flags = {name: np.zeros(num, np.bool_) for name in ("terminated", "truncated", "life_lost")}
+    return StepArrays(
+        frame=frames,
+        final_frame=frames.copy(),
+        depth=np.ones(num, np.uint8),
+        reward=np.zeros(num, np.float32),
+        raw_reward=np.zeros(num, np.float32),
+        lives=np.zeros(num, np.int32),
+        **flags,
+    )
+
+
+def _row(arrays: StepArrays, row: int) -> StepArrays:
+    """The same memory, one environment."""
+    parts = {f.name: getattr(arrays, f.name)[row : row + 1] for f in fields(StepArrays)}
+    return StepArrays(**parts)
+
+
+def _show(source: StepArrays, target: StepArrays) -> None:
+    for name in ("frame", "depth", "lives"):
+        np.copyto(getattr(target, name), getattr(source, name))
