@@ -22,7 +22,7 @@ struct TestRom {
 
   TestRom(CartridgeType type, Properties properties, std::vector<u8> content)
       : bytes(std::move(content)),
-        image{bytes.data(), u32(bytes.size()), type, properties, nullptr} {
+        image{bytes.data(), u32(bytes.size()), type, properties, nullptr, nullptr} {
     ops.resize(num_decoded_ops(image));
     decode_rom(image, ops.data());
     image.ops = ops.data();
