@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from scanline.runners import replay_rows
 from scanline.runners.replay_rows import ReplayRows
 from scanline.runners.segments import Segments
 from scanline.stores import NStep, PrioritisedSampling, Replay, ReplaySettings, ReplayShape
@@ -112,3 +113,19 @@ def test_segments_grow_between_checkpoints_and_come_back_whole(tmp_path: Path) -
         mine, theirs = replay.sample(), other.sample()
         assert torch.equal(mine.observations, theirs.observations)
         assert torch.equal(mine.indices, theirs.indices)
+
+
+def test_many_rows_become_several_files_and_come_back_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replay_rows, "MOST_BYTES_PER_SEGMENT", 700)
+    replay, games = make(1), Games(spaces(3), NUM_ENVS, seed=0)
+    play(replay, games, 1, 4)
+    stream = Segments(tmp_path, "replay-0")
+    state = ReplayRows(replay, [stream], True).state()
+    assert len(stream.files) > 2
+    assert all(0 < file.num_rows < replay.next_row() for file in stream.files)
+    other = make(1)
+    rows_of(other, 1, tmp_path).load(state)
+    mine, theirs = replay.sample(), other.sample()
+    assert torch.equal(mine.observations, theirs.observations)

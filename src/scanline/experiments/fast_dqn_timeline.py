@@ -110,7 +110,7 @@ def _draw(axes: Any, name: str, spans: Sequence[TracedSpan]) -> None:
     for (row, thread), (part, colour) in itertools.product(enumerate(threads), COLOURS.items()):
         own = [s for s in spans if (s.thread, s.part) == (thread, part)]
         bars = [(1e3 * (s.begin_seconds - begin), 1e3 * s.seconds) for s in own]
-        axes.broken_barh(bars, (row - 0.4, 0.8), color=colour)
+        axes.broken_barh(bars, (row - 0.4, 0.8), color=colour, linewidth=0)
     axes.set_yticks(range(len(threads)), threads)
     title = name.replace(SIMULATED, "SIMULATED device, ")
     axes.set(title=title, xlabel="milliseconds")

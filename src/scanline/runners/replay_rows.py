@@ -17,6 +17,8 @@ from ..records import State
 from ..stores import Replay
 from .segments import Segments
 
+MOST_BYTES_PER_SEGMENT = 256 * 2**20
+
 
 class ReplayRows:
     """Saves a replay exactly."""
@@ -31,7 +33,7 @@ class ReplayRows:
         """`games_go_on`: whether the engine's games are in the checkpoint too; `segment_rows`: rows
         that become a segment between checkpoints, 0 for none."""
         self._replay, self._streams, self._games_go_on = replay, streams, games_go_on
-        self._segment_rows = segment_rows
+        self._segment_rows, self._most_bytes = segment_rows, MOST_BYTES_PER_SEGMENT
 
     def grow(self) -> None:
         """Writes the segments that are full; called between checkpoints, with nothing staged."""
@@ -54,9 +56,15 @@ class ReplayRows:
         first, last = self._replay.first_row(writer), self._replay.next_row(writer)
         if stream.next_row < first:  # more was overwritten since the last save than the ring holds
             stream.load({"files": [], "next_row": first})
-        if stream.next_row < last:
-            stream.append(self._replay.rows(stream.next_row, last, writer))
+        while stream.next_row < last:
+            end = min(last, stream.next_row + self._rows_per_file(writer, stream.next_row))
+            stream.append(self._replay.rows(stream.next_row, end, writer))
         stream.drop_before(first)
+
+    def _rows_per_file(self, writer: int, row: int) -> int:
+        """A file is put together in memory: a full replay in one piece would need twice its own."""
+        columns = self._replay.rows(row, row + 1, writer).values()
+        return max(1, self._most_bytes // sum(column.nbytes for column in columns))
 
     def load(self, state: State) -> None:
         for writer, stream in enumerate(self._streams):
