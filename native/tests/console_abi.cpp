@@ -8,7 +8,7 @@
 
 #include "../core/console.h"
 #include "../core/console_fast.h"
-#include "../core/rom_identify.h"
+#include "../env/owned_rom.h"
 #include "../games/modes.h"
 #include "../games/step.h"
 #include "../games/table.h"
@@ -23,19 +23,9 @@ namespace {
 
 using TestedConsole = SCANLINE_TEST_CONSOLE;
 
-RomImage decoded_rom(const std::vector<u8>& bytes, std::vector<DecodedOp>& ops) {
-  RomImage rom = identify_rom(bytes.data(), u32(bytes.size()));
-  ops.resize(num_decoded_ops(rom));
-  decode_rom(rom, ops.data());
-  rom.ops = ops.data();
-  return rom;
-}
-
 // ALE's environment without sticky actions.
 struct TestEnvironment {
-  std::vector<u8> bytes;
-  std::vector<DecodedOp> ops;
-  RomImage rom;
+  OwnedRom rom;
   TestedConsole console;
   PaddlePositions paddles;
   const games::GameRow* row;
@@ -45,9 +35,8 @@ struct TestEnvironment {
   bool draw = true;
 
   TestEnvironment(const u8* data, u32 size, u32 game_index)
-      : bytes(data, data + size),
-        rom(decoded_rom(bytes, ops)),
-        console(rom),
+      : rom(std::vector<u8>(data, data + size)),
+        console(rom.image()),
         row(&games::row_of(games::GameId(game_index))) {}
 
   u8 ram(u8 address) const { return console.ram(address); }
