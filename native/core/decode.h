@@ -168,8 +168,6 @@ class Decoder {
       case Mode::AbsoluteX:
       case Mode::AbsoluteY:
         return decode_indexed_read(index, code);
-      case Mode::IndirectX:
-        return kSlowOp;
       case Mode::IndirectY:
         return decode_pointer(index, code);
       default:

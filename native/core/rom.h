@@ -30,13 +30,15 @@ SCANLINE_HD inline const char* cartridge_type_name(CartridgeType type) {
 }
 
 struct DecodedOp;
+struct Translation;
 
 struct RomImage {
   const u8* bytes = nullptr;
   u32 size_bytes = 0;
   CartridgeType type = CartridgeType::kUnknown;
   Properties properties;
-  const DecodedOp* ops = nullptr;  // one per byte, made by decode_rom; null: decode nothing
+  const DecodedOp* ops = nullptr;      // one per byte, made by decode_rom; null: decode nothing
+  Translation* translation = nullptr;  // machine code (env/translator.h), where there is any
 };
 
 }  // namespace scanline

@@ -77,6 +77,12 @@ class MaskTia {
   // that reason. On the device code size counts for more.
   template <u32 target>
   SCANLINE_HD SCANLINE_HANDLER bool write_to(u8 value, u32& cycles, bool after_read) {
+    return write_now<target>(value, cycles, after_read);
+  }
+
+  // The same within the caller.
+  template <u32 target>
+  SCANLINE_HD SCANLINE_INLINE bool write_now(u8 value, u32& cycles, bool after_read) {
 #if defined(__CUDA_ARCH__)
     const bool late = clock_of(cycles) >= limit_clock_;
     const bool ended = apply<target>(value, cycles, after_read);

@@ -24,8 +24,8 @@ inline void run_fast_frame(const FrameMemory& memory, Sink sink) {
   MachineState& machine = *static_cast<MachineState*>(memory.machine);
   CartridgeState& cartridge = *static_cast<CartridgeState*>(memory.cartridge);
   MaskTia<Sink> tia(machine, *static_cast<const Properties*>(memory.properties), sink);
-  run_frame<SkippingLoop, Cartridge>(machine, cartridge, *static_cast<const RomImage*>(memory.rom),
-                                     tia);
+  run_frame<TranslatedLoop, Cartridge>(machine, cartridge,
+                                       *static_cast<const RomImage*>(memory.rom), tia);
 }
 
 inline void run_fast_frame(const FrameMemory& memory, bool draw) {

@@ -1,14 +1,17 @@
-// owned_rom.h -- one ROM file in memory, identified and decoded, for every console that runs it.
+// owned_rom.h -- one ROM file in memory, identified, decoded and translated, for every console that
+// runs it.
 //
-// Takes the bytes of a file; owns them and the decoded instructions that `image` points to, so it
-// is neither copied nor moved. Refusal of a cartridge that cannot run is the caller's business.
+// Takes the bytes of a file; owns them and the instructions that `image` points to, so it is
+// neither copied nor moved. Refusal of a cartridge that cannot run is the caller's business.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "../core/decode.h"
 #include "../core/rom_identify.h"
+#include "translator.h"
 
 namespace scanline {
 
@@ -21,6 +24,8 @@ class OwnedRom {
     if (ops_.empty()) return;
     decode_rom(image_, ops_.data());
     image_.ops = ops_.data();
+    translator_ = std::make_unique<Translator>(image_);
+    image_.translation = translator_->translation();
   }
   OwnedRom(const OwnedRom&) = delete;
   OwnedRom& operator=(const OwnedRom&) = delete;
@@ -37,6 +42,7 @@ class OwnedRom {
   std::vector<u8> bytes_;
   RomImage image_;
   std::vector<DecodedOp> ops_;
+  std::unique_ptr<Translator> translator_;
 };
 
 }  // namespace scanline

@@ -1,15 +1,15 @@
-// roms_loops.cpp -- the decoded loops against the plain one on real ROMs, state by state.
+// roms_loops.cpp -- the fast loops against the plain one on real ROMs, state by state.
 //
-// Takes a number of frames and ROM files; drives three consoles with the same random joystick and
+// Takes a number of frames and ROM files; drives four consoles with the same random joystick and
 // compares their states after every frame. No unit test: needs ROMs, which are not ours to ship.
 #include <cstdlib>
 #include <memory>
 #include <vector>
 
 #include "../core/console.h"
-#include "../core/loop_decoded.h"
-#include "../core/rom_identify.h"
+#include "../core/loop_translated.h"
 #include "../core/tia_masks.h"
+#include "../env/owned_rom.h"
 #include "check.h"
 #include "state_difference.h"
 
@@ -17,23 +17,12 @@ using namespace scanline;
 
 namespace {
 
-struct LoadedRom {
-  std::vector<u8> bytes;
-  std::vector<DecodedOp> ops;
-  RomImage image;
-};
-
-std::unique_ptr<LoadedRom> load(const char* path) {
-  auto rom = std::make_unique<LoadedRom>();
-  rom->bytes.resize(1 << 17);
+std::unique_ptr<OwnedRom> load(const char* path) {
+  std::vector<u8> bytes(1 << 17);
   FILE* file = std::fopen(path, "rb");
-  rom->bytes.resize(file ? std::fread(rom->bytes.data(), 1, rom->bytes.size(), file) : 0);
+  bytes.resize(file ? std::fread(bytes.data(), 1, bytes.size(), file) : 0);
   if (file) std::fclose(file);
-  rom->image = identify_rom(rom->bytes.data(), u32(rom->bytes.size()));
-  rom->ops.resize(num_decoded_ops(rom->image));
-  decode_rom(rom->image, rom->ops.data());
-  rom->image.ops = rom->ops.data();
-  return rom;
+  return std::make_unique<OwnedRom>(bytes);
 }
 
 template <class ConsoleType>
@@ -53,6 +42,7 @@ bool frames_are_equal(const RomImage& rom, int num_frames) {
   auto plain = std::make_unique<BasicConsole<PlainLoop, MaskTia>>(rom);
   auto decoded = std::make_unique<BasicConsole<DecodedLoop, MaskTia>>(rom);
   auto skipping = std::make_unique<BasicConsole<SkippingLoop, MaskTia>>(rom);
+  auto translated = std::make_unique<BasicConsole<TranslatedLoop, MaskTia>>(rom);
   check::Random random(7);
   int action = 0;
   for (int frame = 0; frame < num_frames; ++frame) {
@@ -61,6 +51,8 @@ bool frames_are_equal(const RomImage& rom, int num_frames) {
     if (!report("decoded", state_difference(expected, step(*decoded, action, frame)), frame))
       return false;
     if (!report("skipping", state_difference(expected, step(*skipping, action, frame)), frame))
+      return false;
+    if (!report("translated", state_difference(expected, step(*translated, action, frame)), frame))
       return false;
   }
   return true;
@@ -72,7 +64,7 @@ int main(int argc, char** argv) {
   const int num_frames = argc > 1 ? std::atoi(argv[1]) : 0;
   for (int i = 2; i < argc; ++i) {
     const auto rom = load(argv[i]);
-    const bool equal = is_supported(rom->image.type) && frames_are_equal(rom->image, num_frames);
+    const bool equal = rom->can_run() && frames_are_equal(rom->image(), num_frames);
     if (!equal) std::printf("%s differs\n", argv[i]);
     CHECK(equal);
   }

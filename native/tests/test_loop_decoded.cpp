@@ -1,9 +1,10 @@
-// The decoded loops against the plain one: random programs, random places, every cartridge type.
+// The fast loops against the plain one: random programs, random places, every cartridge type.
 #include <memory>
 
 #include "../core/console.h"
-#include "../core/loop_decoded.h"
+#include "../core/loop_translated.h"
 #include "../core/tia_masks.h"
+#include "../env/translator.h"
 #include "check.h"
 #include "random_rom.h"
 #include "state_difference.h"
@@ -60,13 +61,28 @@ ConsoleState powered_on(const RomImage& rom) {
   return state;
 }
 
-void test_program(const RomImage& rom, check::Random& random) {
+// Some places are known as targets of jumps, so that there are long blocks and short ones, and
+// most frames still go to places without code.
+void teach(Translation* translation, u32 num_places, check::Random& random) {
+  const int rarity = 1 << random.below(6);
+  for (int turn = 0; turn < 4 && translation != nullptr; ++turn) {
+    for (u32 place = 0; place < num_places; ++place) {
+      if (random.one_in(rarity)) translation->missed(translation, place);
+    }
+  }
+}
+
+void test_program(RomImage rom, check::Random& random) {
+  Translator translator(rom);
+  rom.translation = translator.translation();
+  teach(rom.translation, num_decoded_ops(rom), random);
   ConsoleState state = powered_on(rom);
   for (int frame = 0; frame < kFramesPerProgram; ++frame) {
     shuffle(state.machine, random);
     const ConsoleState expected = run_plain(state, rom);
     const bool equal = same(expected, run_decoded_as<DecodedLoop>(state, rom)) &&
-                       same(expected, run_decoded_as<SkippingLoop>(state, rom));
+                       same(expected, run_decoded_as<SkippingLoop>(state, rom)) &&
+                       same(expected, run_decoded_as<TranslatedLoop>(state, rom));
     CHECK(equal);
     if (!equal) {
       std::printf("  %s, frame %d from %04X\n", cartridge_type_name(rom.type), frame,
@@ -90,6 +106,15 @@ void test_fallbacks(check::Random& random) {
   CHECK(same(run_plain(state, image), run_decoded_as<DecodedLoop>(state, image)));
 }
 
+// Generated code must exist where it can, or all of the above compares the decoded loop.
+void test_translates(check::Random& random) {
+  const auto rom = random_rom(CartridgeType::k4K, random);
+  Translator translator(rom->image);
+#if defined(__x86_64__) && defined(__linux__)
+  CHECK(translator.translation() != nullptr);
+#endif
+}
+
 }  // namespace
 
 int main() {
@@ -100,5 +125,6 @@ int main() {
     }
   }
   test_fallbacks(random);
+  test_translates(random);
   return check::result("loop_decoded");
 }
