@@ -65,17 +65,10 @@ SCANLINE_INLINE __m256i bytes_of(u32 bits) {
   return _mm256_cmpeq_epi8(_mm256_and_si256(spread, select), select);
 }
 
-// Bit i: chunk i of 32 pixels has a pixel of the set.
-SCANLINE_INLINE u32 lit_chunks(Bits160 set) {
-  const __m256i empty = _mm256_cmpeq_epi32(set.bits, _mm256_setzero_si256());
-  return ~static_cast<u32>(_mm256_movemask_ps(_mm256_castsi256_ps(empty)));
-}
-
 // Layers, prepared for painting many spans with them.
 struct Brush {
   Brush() = default;
-  explicit Brush(const Layers& layers)
-      : with_field(lit_chunks(layers.field)), with_players(lit_chunks(layers.zero | layers.one)) {
+  explicit Brush(const Layers& layers) {
     _mm256_store_si256(reinterpret_cast<__m256i*>(zero), layers.zero.bits);
     _mm256_store_si256(reinterpret_cast<__m256i*>(one), layers.one.bits);
     _mm256_store_si256(reinterpret_cast<__m256i*>(field), layers.field.bits);
@@ -84,8 +77,6 @@ struct Brush {
   alignas(32) u32 zero[8];  // chunks of 32 pixels
   alignas(32) u32 one[8];
   alignas(32) u32 field[8];
-  u32 with_field;  // sets of chunks that are not empty
-  u32 with_players;
 };
 
 SCANLINE_INLINE __m256i blend(__m256i pixels, u8 colour, u32 bits) {
@@ -95,13 +86,9 @@ SCANLINE_INLINE __m256i blend(__m256i pixels, u8 colour, u32 bits) {
 
 SCANLINE_INLINE __m256i chunk_pixels(const Brush& brush, const u8* colours, i32 i) {
   __m256i pixels = _mm256_set1_epi8(static_cast<char>(colours[kColourBackground]));
-  if ((brush.with_field >> i) & 1)
-    pixels = blend(pixels, colours[kColourPlayfield], brush.field[i]);
-  if ((brush.with_players >> i) & 1) {
-    pixels = blend(pixels, colours[kColourP1], brush.one[i]);
-    pixels = blend(pixels, colours[kColourP0], brush.zero[i]);
-  }
-  return pixels;
+  pixels = blend(pixels, colours[kColourPlayfield], brush.field[i]);
+  pixels = blend(pixels, colours[kColourP1], brush.one[i]);
+  return blend(pixels, colours[kColourP0], brush.zero[i]);
 }
 
 // The pixels of chunk i that lie in the span.

@@ -543,37 +543,41 @@ class MaskTia {
     u32 stale = (dirty_ & enabled_) | (enabled_ ^ renewed_);
     if (stale == 0) return;
     brush_is_stale_ = true;
-    for (; stale != 0; stale &= stale - 1) {
-      const u32 object = lowest_bit(stale);
-      const bool enabled = (enabled_ & object_bit(object)) != 0;
-      if (enabled && (dirty_ & object_bit(object))) shapes_[object] = mask_of(object);
-      masks_[object] = enabled ? shapes_[object] : Bits160::none();
-    }
+    renew_mask<kP0>(stale);
+    renew_mask<kP1>(stale);
+    renew_mask<kM0>(stale);
+    renew_mask<kM1>(stale);
+    renew_mask<kBall>(stale);
+    renew_mask<kPlayfield>(stale);
     dirty_ &= ~enabled_;
     renewed_ = enabled_;
   }
 
-  SCANLINE_HD Bits160 player_shape(u32 i) const {
+  // One test per object: a jump by the object's number would seldom be predicted.
+  template <u32 object>
+  SCANLINE_HD SCANLINE_INLINE void renew_mask(u32 stale) {
+    if ((stale & object_bit(object)) == 0) return;
+    const bool enabled = (enabled_ & object_bit(object)) != 0;
+    if (enabled && (dirty_ & object_bit(object))) shapes_[object] = mask_of<object>();
+    masks_[object] = enabled ? shapes_[object] : Bits160::none();
+  }
+
+  SCANLINE_HD SCANLINE_INLINE Bits160 player_shape(u32 i) const {
     const u8 byte = player_byte(state_, i);
     return player_mask(state_.refp[i] ? byte : reverse_bits(byte), state_.nusiz[i],
                        state_.pos[kP0 + i], state_.suppress[i]);
   }
 
-  SCANLINE_HD Bits160 mask_of(u32 object) const {
-    const i32 position = object < kPlayfield ? state_.pos[object] : 0;
-    switch (object) {
-      case kP0:
-      case kP1:
-        return player_shape(object);
-      case kM0:
-        return missile_mask(state_.nusiz[0], missile0_width(state_), position);
-      case kM1:
-        return missile_mask(state_.nusiz[1], narrow_width(state_.nusiz[1]), position);
-      case kBall:
-        return ball_mask(narrow_width(state_.ctrlpf), position);
-      default:
-        return playfield_mask(state_.pf[0], state_.pf[1], state_.pf[2], state_.reflect_now);
-    }
+  template <u32 object>
+  SCANLINE_HD SCANLINE_INLINE Bits160 mask_of() const {
+    if constexpr (object == kP0 || object == kP1) return player_shape(object);
+    if constexpr (object == kM0)
+      return missile_mask(state_.nusiz[0], missile0_width(state_), state_.pos[kM0]);
+    if constexpr (object == kM1)
+      return missile_mask(state_.nusiz[1], narrow_width(state_.nusiz[1]), state_.pos[kM1]);
+    if constexpr (object == kBall) return ball_mask(narrow_width(state_.ctrlpf), state_.pos[kBall]);
+    if constexpr (object == kPlayfield)
+      return playfield_mask(state_.pf[0], state_.pf[1], state_.pf[2], state_.reflect_now);
   }
 
   MachineState& state_;

@@ -1266,15 +1266,14 @@ void Translator::missed(Translation* translation, u32 place) {
   reinterpret_cast<Shared*>(translation)->owner->note_miss(place);
 }
 
-// Each version waits for twice as many misses as the one before, so that there are few.
+// Each version waits for more misses than the one before, so that there are few.
 void Translator::note_miss(u32 place) {
-  constexpr u32 kFirstMisses = 32;
-  constexpr size_t kMaxVersions = 12;
+  constexpr size_t kMissesPerVersion = 64, kMaxVersions = 24;
   const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock() || versions_.size() == kMaxVersions) return;
   has_new_places_ |= !wanted_[place];
   wanted_[place] = 1;
-  if (++num_misses_ < kFirstMisses << versions_.size() || !has_new_places_) return;
+  if (++num_misses_ < kMissesPerVersion * versions_.size() || !has_new_places_) return;
   num_misses_ = 0;
   has_new_places_ = false;
   translate();

@@ -8,10 +8,9 @@
 
 #include "../core/console.h"
 #include "../core/console_fast.h"
-#include "../core/decode.h"
-#include "../core/rom_identify.h"
 #include "../core/tia_masks.h"
 #include "../env/ale_environment.h"
+#include "../env/owned_rom.h"
 #include "../env/seen_console.h"
 #include "../games/table.h"
 
@@ -25,31 +24,16 @@ namespace {
 
 using MaskConsole = BasicConsole<PlainLoop, MaskTia>;
 
-// The image of a ROM with its decoded program, which only the fast console reads.
-struct Rom {
-  std::vector<u8> bytes;
-  RomImage image;
-  std::vector<DecodedOp> ops;
-
-  Rom(const u8* data, u32 size)
-      : bytes(data, data + size),
-        image(identify_rom(bytes.data(), size)),
-        ops(num_decoded_ops(image)) {
-    decode_rom(image, ops.data());
-    image.ops = ops.data();
-  }
-};
-
 struct Handle {
   using Environment = AleEnvironment<SeenConsole<SCANLINE_TEST_CONSOLE>>;
 
-  Rom rom;
+  OwnedRom rom;
   Environment env;
   std::optional<Environment::Snapshot> snapshot;
 
   Handle(const u8* data, u32 size, u32 game, u32 seed, const AleSettings& settings)
-      : rom(data, size),
-        env(rom.image, games::row_of(static_cast<games::GameId>(game)), settings,
+      : rom(std::vector<u8>(data, data + size)),
+        env(rom.image(), games::row_of(static_cast<games::GameId>(game)), settings,
             MersenneTwister(seed)) {}
 };
 

@@ -15,13 +15,15 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 NATIVE = ROOT / "native"
 FLAGS = ["-std=c++17", "-O2", "-ffp-contract=off", "-Wall", "-Wextra", "-shared", "-fPIC"]
+# Linked with every source: what is no header of the console that products run.
+COMMON = [NATIVE / "env" / "translator.cpp"]
 
 
 def build(source: Path, name: str, macros: Mapping[str, str] | None = None) -> Path:
     """Compiles `source` to lib<name>.so unless that is newer than every header."""
     folder = Path(os.environ.get("SCANLINE_TEST_BUILD", ROOT / "build" / "conformance"))
     library = folder / f"lib{name}.so"
-    newest = max(path.stat().st_mtime for path in [source, *NATIVE.rglob("*.h")])
+    newest = max(path.stat().st_mtime for path in [source, *COMMON, *NATIVE.rglob("*.h")])
     if library.exists() and library.stat().st_mtime >= newest:
         return library
     folder.mkdir(parents=True, exist_ok=True)
@@ -29,6 +31,8 @@ def build(source: Path, name: str, macros: Mapping[str, str] | None = None) -> P
         fresh = Path(scratch) / library.name
         defines = [f"-D{key}={value}" for key, value in (macros or {}).items()]
         compiler = os.environ.get("CXX", "g++")
-        subprocess.run([compiler, *FLAGS, *defines, str(source), "-o", str(fresh)], check=True)
+        sources = [str(path) for path in (source, *COMMON)]
+        command = [compiler, *FLAGS, "-pthread", *defines, *sources, "-o", str(fresh)]
+        subprocess.run(command, check=True)
         fresh.replace(library)
     return library
