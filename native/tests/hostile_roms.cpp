@@ -18,6 +18,7 @@
 #include "../core/tia_masks.h"
 #include "../env/fast_console.h"
 #include "../env/seen_console.h"
+#include "../env/translator.h"
 #include "check.h"
 #include "random_rom.h"
 #include "state_difference.h"
@@ -223,6 +224,8 @@ Totals run_type(CartridgeType type, const std::vector<RealRom>& real, long num_f
     check::Random random(u64(type) << 32 | u64(number));
     const bool damaged = half[1] < half[0];
     const auto rom = hostile_rom(type, real, damaged, random);
+    Translator translator(rom->image);
+    if (!random.one_in(6)) rom->image.translation = translator.translation();
     const long before = totals.frames;
     use_portable_frames(random.one_in(2));
     const bool compared = number % kComparedOneIn < 2 && totals.compared < kMaxComparedFrames;

@@ -52,7 +52,7 @@ bool frames_are_equal(const RomImage& rom, int num_frames) {
       return false;
     if (!report("skipping", state_difference(expected, step(*skipping, action, frame)), frame))
       return false;
-    if (!report("translated", difference(expected, step(*translated, action, frame)), frame))
+    if (!report("translated", state_difference(expected, step(*translated, action, frame)), frame))
       return false;
   }
   return true;
