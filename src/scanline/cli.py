@@ -27,6 +27,7 @@ USAGE = """scanline: train Atari agents fast on the machine at hand
   scanline evaluate RUN [options]          play whole games with a run's weights
   scanline play RUN [options]              film a game as mp4 and gif
   scanline bench training|emulation        measure rates, beside the peers' in the same run
+  scanline bench learners                  one learner on one core against several
   scanline list WHAT                       recipes, games, protocols, engines, networks
 
 RECIPE is a name (`scanline list recipes`) or a file of your own (./my_recipe.py).
