@@ -103,7 +103,7 @@ def measure(bench: LearnersBench, crew: Crew) -> Figures:
         "seconds": bench.warm_up_seconds + bench.seconds,
         "torch_threads": 1,
         "num_threads": 1,
-        "log_every_agent_steps": 1_000,
+        "log_every_agent_steps": 200,
     }
     words = [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]
     cores = granted_core_ids()[: crew.learners]
