@@ -1,8 +1,9 @@
 """Microseconds per drawn batch and bytes per stored step of a replay of Atari frames.
 
-Takes the number of stored steps; prints one line per rule, n-step and batch size. Run it alone:
+Takes the number of stored steps; prints one line per rule, n-step and batch size. With a folder it
+measures checkpoints of a full replay instead: the first, and one after some more steps. Run alone:
 
-    python benchmarks/replay.py [steps]
+    python benchmarks/replay.py [steps [folder]]
 
 Frames are random bytes, so no page is shared and every read goes to memory as in a real run.
 """
@@ -17,6 +18,8 @@ from pathlib import Path
 import torch
 
 from scanline.records import Experience, Spaces
+from scanline.runners.checkpoint import Checkpoints, CheckpointSettings
+from scanline.runners.replay_rows import ReplayRows
 from scanline.stores import (
     NStep,
     PrioritisedSampling,
@@ -80,8 +83,41 @@ def measure(num_steps: int, rule: Sampling, n_step: int, batch_size: int) -> Non
     )
 
 
+def checkpoints(num_steps: int, folder: Path) -> None:
+    """Seconds and bytes of saving and loading a full replay, through the session's own parts."""
+    before = resident_bytes()
+    replay = make(num_steps)
+    fill(replay, num_steps + 64)
+    taken = resident_bytes() - before
+    print(f"{num_steps:,} steps: {taken / 1e9:.2f} GB in memory")
+    saves = Checkpoints(folder, CheckpointSettings(keep_checkpoints=2))
+    rows = ReplayRows(replay, [saves.segments("replay-0")], games_go_on=True)
+    for words, new_steps in (("first checkpoint", 32), ("after 20,000 steps more", 20_000)):
+        fill(replay, new_steps)
+        begun = time.perf_counter()
+        saves.save({"store": rows.state()}, new_steps)
+        on_disk = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+        print(f"{words}: {time.perf_counter() - begun:.1f} s, {on_disk / 1e9:.2f} GB on the disk")
+    del replay
+    begun, other = time.perf_counter(), make(num_steps)
+    again = Checkpoints(folder, CheckpointSettings(keep_checkpoints=2))
+    found = again.latest()
+    assert found is not None
+    ReplayRows(other, [again.segments("replay-0")], True).load(found.state["store"])
+    print(f"loading it, hashes checked: {time.perf_counter() - begun:.1f} s")
+
+
+def make(num_steps: int) -> Replay:
+    settings = ReplaySettings(capacity_agent_steps=num_steps)
+    shape = ReplayShape(num_envs=8, rollout_agent_steps=4)
+    return Replay(ATARI, shape, settings, 0)
+
+
 def main() -> None:
     num_steps = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
+    if len(sys.argv) > 2:
+        checkpoints(num_steps, Path(sys.argv[2]))
+        return
     for batch_size in (32, 512):
         measure(num_steps, UniformSampling(), 1, batch_size)
         measure(num_steps, PrioritisedSampling(), 3, batch_size)

@@ -1,7 +1,7 @@
 """The command line: arguments to calls, nothing else.
 
-Takes `scanline train|evaluate|play|bench|list ...`; gives an exit code. Every setting of a recipe
-is an option, with the sentence that stands under its field.
+Takes `scanline train|evaluate|play|report|bench|reproduce|list ...`; gives an exit code. Every
+setting of a recipe is an option, with the sentence that stands under its field.
 Knows no part: each command is one call into the package, imported when it is needed.
 
 A wrong argument is one sentence and exit code 2; a run that failed is a traceback and exit code 1.
@@ -26,9 +26,11 @@ USAGE = """scanline: train Atari agents fast on the machine at hand
   scanline train RECIPE GAME [options]     train; add --help for all options
   scanline evaluate RUN [options]          play whole games with a run's weights
   scanline play RUN [options]              film a game as mp4 and gif
+  scanline report RUN...                   a page of curves, rates and settings
   scanline bench training|emulation        measure rates, beside the peers' in the same run
   scanline bench learners                  one learner on one core against several
-  scanline list WHAT                       recipes, games, protocols, engines, networks
+  scanline reproduce EXPERIMENT [options]  measure a paper's table or figure again
+  scanline list WHAT                       recipes, games, experiments, protocols, ...
 
 RECIPE is a name (`scanline list recipes`) or a file of your own (./my_recipe.py).
 GAME is a name (`scanline list games`) or any Gymnasium id."""
@@ -67,7 +69,9 @@ def _command(name: str) -> Callable[[list[str]], int]:
         "train": _train,
         "evaluate": _evaluate,
         "play": _play,
+        "report": _report,
         "bench": _bench,
+        "reproduce": _reproduce,
         "list": _list,
     }
     if name not in commands:
@@ -193,12 +197,40 @@ def _play(words: list[str]) -> int:
     return 0
 
 
+@dataclass(frozen=True, kw_only=True)
+class ReportOptions:
+    """Write one self-contained page about one run or several."""
+
+    runs: tyro.conf.Positional[tuple[Path, ...]]
+    """Folders of runs; several are laid over each other."""
+    out: Path | None = None
+    """File or folder of the page; report.html in the run's folder, or here for several runs."""
+
+
+def _report(words: list[str]) -> int:
+    from . import reports
+
+    if not words:
+        raise UserError("report needs the folder of a run, e.g. `scanline report runs/x`.")
+    options = tyro.cli(ReportOptions, args=words, prog=f"{PROGRAM} report")
+    print(f"The report is {reports.write(options.runs, options.out)}")
+    return 0
+
+
 def _bench(words: list[str]) -> int:
     from .benchmarks import command
 
     if not words or words[0] not in command.BENCHES:
         raise UserError(f"bench needs one of {', '.join(command.BENCHES)}.")
     return command.BENCHES[words[0]](words[1:], f"{PROGRAM} bench {words[0]}")
+
+
+def _reproduce(words: list[str]) -> int:
+    from .experiments import command
+
+    if not words:
+        raise UserError("reproduce needs an experiment (`scanline list experiments`).")
+    return command.run(words, f"{PROGRAM} reproduce")
 
 
 def _list(words: list[str]) -> int:
@@ -213,7 +245,7 @@ def _list(words: list[str]) -> int:
 
 
 def _lists() -> Mapping[str, Callable[[], Mapping[str, str]]]:
-    from . import engines, games, networks, protocols, recipes
+    from . import engines, experiments, games, networks, protocols, recipes
 
     return {
         "recipes": lambda: {name: row.summary for name, row in recipes.RECIPES.items()},
@@ -221,4 +253,5 @@ def _lists() -> Mapping[str, Callable[[], Mapping[str, str]]]:
         "protocols": lambda: protocols.SUMMARIES,
         "engines": lambda: {name: row.summary for name, row in engines.KINDS.items()},
         "networks": networks.descriptions,
+        "experiments": lambda: {n: row.summary for n, row in experiments.EXPERIMENTS.items()},
     }

@@ -7,8 +7,9 @@ import math
 
 import pytest
 
-from scanline import recipes
+from scanline import recipes, training
 from scanline.algorithms import ActorCritic, Ppo, Vtrace
+from scanline.records import Spaces
 from scanline.stores import RolloutSettings, WindowSettings
 
 
@@ -81,3 +82,15 @@ def test_an_algorithm_and_a_store_that_do_not_fit_are_refused() -> None:
     with pytest.raises(ValueError, match="ActorCritic knows nothing of older policies"):
         dataclasses.replace(recipe, algorithm=ActorCritic())
     assert isinstance(recipe.algorithm, Vtrace)
+
+
+def test_the_epsilon_rainbow_scales_the_gradient_of_its_convolutions() -> None:
+    spaces = Spaces(frame_shape=(104, 80), frame_dtype="uint8", stack=4, num_actions=6)
+    plan = training.make_plan("accelerated-rainbow", "pong")
+    learner = training.build_learner(plan, spaces, seed=0)
+    assert learner.views.live.head.gradient_scale == pytest.approx(2**-0.5)
+    plain = training.make_plan("accelerated-rainbow", "pong", conv_gradient_scale=1.0)
+    assert training.build_learner(plain, spaces, seed=0).views.live.head.gradient_scale == 1.0
+    wrong = training.make_plan("accelerated-dqn", "pong", conv_gradient_scale=0.5)
+    with pytest.raises(ValueError, match="dueling heads only"):
+        training.build_learner(wrong, spaces, seed=0)

@@ -92,7 +92,7 @@ def test_lines_come_every_ten_seconds_without_a_terminal() -> None:
         run.go(305)
         run.view.finish(STOP, Path("runs/x"))
     lines = text_of(console).splitlines()
-    assert len(lines) == 4 + 5
+    assert len(lines) == 4 + 6
     assert "\x1b" not in text_of(console)
     assert lines[1].startswith(
         "160,800 agent steps (643,200 frames) | 8,000 steps/s | 32,000 frames/s"

@@ -91,3 +91,24 @@ def test_games_that_begin_anew_are_cut_off_from_what_was_stored(tmp_path: Path) 
     play(other, games, 1, 3)
     for _ in range(5):
         assert_batch_is_true(other, other.sample(), games)
+
+
+def test_segments_grow_between_checkpoints_and_come_back_whole(tmp_path: Path) -> None:
+    replay, games = make(1), Games(spaces(3), NUM_ENVS, seed=0)
+    streams = [Segments(tmp_path, "replay-0")]
+    saved = ReplayRows(replay, streams, True, segment_rows=2 * NUM_STEPS)
+    sizes = []
+    for _ in range(5):
+        play(replay, games, 1, 1)
+        saved.grow()
+        sizes.append(len(streams[0].files))
+    assert sizes == [0, 1, 1, 2, 2] or sizes == [1, 1, 2, 2, 3]
+    before = streams[0].next_row
+    state = saved.state()
+    assert streams[0].files[-1].first_row == before  # only what no segment had yet
+    other = make(1)
+    rows_of(other, 1, tmp_path).load(state)
+    for _ in range(5):
+        mine, theirs = replay.sample(), other.sample()
+        assert torch.equal(mine.observations, theirs.observations)
+        assert torch.equal(mine.indices, theirs.indices)

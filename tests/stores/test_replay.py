@@ -12,7 +12,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 
-from scanline.records import Column, Slot, Spaces, Store
+from scanline.records import Column, Experience, Slot, Spaces, Store
 from scanline.stores import (
     NStep,
     PrioritisedSampling,
@@ -134,7 +134,7 @@ def check_frozen(replay: Replay, games: Games, indices: object, before: object) 
         rows = range(int(before.first[env]), int(before.last[env]))  # type: ignore[attr-defined]
         (row,) = [row for row in rows if row % replay._ring.num_rows == position]
         expected = games.observation(games.games[env], row - 2)
-        assert torch.equal(replay._gather.observations[item], expected)
+        assert torch.equal(replay._reader._gather.observations[item], expected)
 
 
 def visible_by_definition(game: object, flush: str) -> int:
@@ -365,3 +365,23 @@ def test_uniform_draws_are_uniform(padding: str) -> None:
     # Chi-square with 29 degrees of freedom: mean 29, deviation 7.6; five deviations above.
     chi = ((drawn - 1000.0) ** 2 / 1000.0).sum()
     assert chi < 29 + 5 * 7.6
+
+
+def test_another_reader_draws_batches_of_its_own_and_disturbs_nothing() -> None:
+    own = Spaces(frame_shape=(2, 2), frame_dtype="uint8", stack=2, num_actions=3)
+    shape = ReplayShape(num_envs=2, rollout_agent_steps=4)
+    kept = ReplaySettings(capacity_agent_steps=64, batch_size=3)
+    alone, shared = (Replay(own, shape, kept, 0, announce=quiet) for _ in range(2))
+    reader = shared.reader(batch_size=7, purpose="second")
+    for number in range(6):
+        for replay in (alone, shared):
+            slot = replay.slot()
+            slot.frames[:] = torch.arange(slot.frames.numel()).reshape(slot.frames.shape) + number
+            slot.depth.fill_(2)
+            slot.actions.fill_(number % 3)
+            replay.put(Experience(slot))
+        other = shared.sample(reader)
+        assert len(other.actions) == 7 and other.actions.max() <= number
+        mine, same = alone.sample(), shared.sample()
+        assert torch.equal(mine.observations, same.observations)
+        assert torch.equal(mine.actions, same.actions)

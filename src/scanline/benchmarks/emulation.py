@@ -23,7 +23,16 @@ from .peers import envpool
 from .rows import Row, print_table, summary
 from .stepping import Stepper
 
-COLUMNS = ("game", "engine", "reset", "num_envs", "num_threads", "raw_fps", "times_best_peer")
+COLUMNS = {
+    "game": "game",
+    "engine": "engine",
+    "reset": "reset",
+    "num_envs": "envs",
+    "num_threads": "threads",
+    "raw_fps": "frames/s",
+    "raw_fps_spread": "+-",
+    "times_best_peer": "x best peer",
+}
 LISTS = {
     "atari57": game_names.ATARI57,
     "atari49": game_names.ATARI49,

@@ -28,7 +28,15 @@ from ..stores import ReplaySettings
 from .rows import Row, print_table, summary
 from .work import Figures, WorkError
 
-COLUMNS = ("recipe", "learners", "scaling", "num_envs", "agent_sps", "ups", "efficiency")
+COLUMNS = {
+    "recipe": "recipe",
+    "learners": "learners",
+    "scaling": "scaling",
+    "num_envs": "envs",
+    "agent_sps": "steps/s",
+    "ups": "updates/s",
+    "efficiency": "efficiency",
+}
 _GRACE_SECONDS = 120.0
 
 

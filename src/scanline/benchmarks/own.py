@@ -1,21 +1,28 @@
 """scanline doing a recipe's work, and the limit that its network alone would reach.
 
 Takes a `Work`; gives agent steps per second of a real run (logging and all), and `limit_sps`: the
-rate of acting and learning on ready data in the same process, with no environment.
+rate of acting and learning on ready data in the same process, with no environment and no draws.
 Knows the loop's parts, not their insides.
 """
 
 from __future__ import annotations
 
-import tempfile
+import threading
 import time
-from pathlib import Path
+from collections.abc import Callable
 
 import torch
+from torch import Tensor
 
-from .. import training
+from .. import settings, training
+from ..records import Batch
 from ..runners.clock import Spans
+from ..runners.concurrent import Concurrent
+from ..runners.on_policy import Loop
+from ..stores import Replay, ReplaySettings
 from .work import Figures, Work
+
+Job = Callable[[], None]
 
 
 def run(work: Work) -> Figures:
@@ -30,52 +37,126 @@ def plan_of(work: Work) -> training.Plan:
         engine=work.engine,
         num_threads=work.num_threads,
         torch_threads=work.torch_threads,
-        live=False,
         **work.settings,
     )
 
 
 def whole_run(work: Work) -> Figures:
-    """A run of the given length, timed after its warm-up."""
+    """A run of the given length, timed after its warm-up and after its first updates."""
     plan = plan_of(work)
-    marks: list[tuple[float, int, int]] = []
-    with tempfile.TemporaryDirectory() as folder:
-        parts = training.assemble(plan, Spans().mark, say=lambda sentence: None)
-        session = training.open_session(parts, Path(folder) / "run")
-        with session.running(parts.saved(session), resume=False, begin=parts.begin):
-            begun = time.perf_counter()
-            for seconds in (work.warm_up_seconds, work.warm_up_seconds + work.seconds):
-                while time.perf_counter() - begun < seconds and session.goes_on():
-                    parts.turn(session)
-                progress = session.progress
-                marks.append((time.perf_counter(), progress.agent_steps, progress.updates))
-        parts.close()
-    (t0, steps0, updates0), (t1, steps1, updates1) = marks
-    rate = (steps1 - steps0) / (t1 - t0)
-    skip = parts.engine.settings.protocol.frame_skip
+    store = plan.recipe.store
+    random = store.learning_starts_agent_steps if isinstance(store, ReplaySettings) else 0
+    if isinstance(plan.recipe.pace, Concurrent):
+        random = 0  # they are played before the run begins
+    timing = training.timed(
+        plan,
+        warm_up=training.Stretch(agent_steps=random, seconds=work.warm_up_seconds),
+        measured=training.Stretch(seconds=work.seconds),
+    )
     return {
-        "agent_sps": rate,
-        "raw_fps": rate * skip,
-        "ups": (updates1 - updates0) / (t1 - t0),
+        "agent_sps": timing.agent_steps_per_second,
+        "raw_fps": timing.raw_frames_per_second,
+        "ups": timing.updates_per_second,
     }
 
 
 def limit(work: Work) -> float:
-    """Agent steps per second of acting and learning on a rollout that is already there."""
-    parts = training.assemble(plan_of(work), Spans().mark, say=lambda sentence: None)
-    loop = parts.loop
+    """Agent steps per second of acting and learning on data that are already there."""
+    plan = settings.override(plan_of(work), {"live": False})
+    parts = training.assemble(plan, Spans().mark, say=lambda sentence: None)
+    try:
+        if isinstance(parts.loop.store, Replay):
+            return replay_limit(parts, work.seconds / 2)
+        return rollout_limit(parts.loop, work.seconds / 2)
+    finally:
+        parts.close()
+
+
+def rollout_limit(loop: Loop, seconds: float) -> float:
+    """One rollout, acted and learned from again and again."""
     loop.sampler.reset()
     slot = loop.sampler.collect(loop.policy, into=loop.store.slot())
-    parts.close()
     uniforms = torch.rand((slot.actions.shape[1], 2))
-    rounds, begun, seconds = 0, time.perf_counter(), 0.0
-    while seconds < work.seconds / 2:
+
+    def turn() -> None:
         for t in range(slot.num_steps):
             loop.policy(slot.observation(t), uniforms, 0)
         with torch.no_grad():
             loop.store.put(loop.algorithm.prepare(loop.parameters.views, slot))
         for batch in loop.store.batches():
-            result = loop.algorithm.loss(loop.parameters.views, batch)
-            loop.parameters.apply(result.losses, loop.learning_rate(0))
-        rounds, seconds = rounds + 1, time.perf_counter() - begun
-    return rounds * slot.actions.numel() / seconds
+            _update(loop, batch)
+
+    return slot.actions.numel() * turns_per_second(turn, seconds)
+
+
+def replay_limit(parts: training.Parts, seconds: float) -> float:
+    """Rounds of acting and the updates that they owe, from one batch that was drawn before.
+
+    Learning runs beside acting where the recipe lets it, and every sampler acts in a thread of its
+    own where it has one.
+    """
+    loop, recipe = parts.loop, parts.plan.recipe
+    assert isinstance(recipe.store, ReplaySettings)
+    batch, observations = _ready(parts)
+    pace, kind = recipe.pace, recipe.store
+    num_steps = pace.target_agent_steps if isinstance(pace, Concurrent) else 4 * kind.batch_size
+    num_updates = round(num_steps * kind.training_intensity / kind.batch_size)
+    uniforms = torch.rand((len(observations), 2))
+    calls = num_steps // recipe.sampling.num_envs
+
+    def act() -> None:
+        for _ in range(calls):
+            loop.policy(observations, uniforms, 0)
+
+    def learn() -> None:
+        for _ in range(num_updates):
+            _update(loop, batch)
+
+    beside = isinstance(pace, Concurrent) and pace.concurrent_training
+
+    def turn() -> None:
+        side_by_side([act] * len(parts.samplers) + [learn] * beside)
+        if not beside:
+            learn()
+
+    rate = turns_per_second(turn, seconds)
+    return calls * recipe.sampling.num_envs * rate
+
+
+def _ready(parts: training.Parts) -> tuple[Batch, Tensor]:
+    """A batch, and what one sampler sees at a step."""
+    loop, store = parts.loop, parts.loop.store
+    assert isinstance(store, Replay)
+    for sampler in parts.samplers:
+        sampler.reset()
+    while not store.num_drawable:
+        for writer, sampler in enumerate(parts.samplers):
+            slot = sampler.collect(loop.policy, into=store.slot(writer))
+            store.put(loop.algorithm.prepare(loop.parameters.views, slot))
+        store.commit()
+    return store.sample(), store.slot().observation(0).clone()
+
+
+def _update(loop: Loop, batch: Batch) -> None:
+    result = loop.algorithm.loss(loop.parameters.views, batch)
+    loop.parameters.apply(result.losses, loop.learning_rate(0))
+
+
+def side_by_side(jobs: list[Job]) -> None:
+    """All jobs at once, one of them in this thread."""
+    threads = [threading.Thread(target=job, daemon=True) for job in jobs[1:]]
+    for thread in threads:
+        thread.start()
+    jobs[0]()
+    for thread in threads:
+        thread.join()
+
+
+def turns_per_second(turn: Job, seconds: float) -> float:
+    """After one turn that warms up."""
+    turn()
+    num, begun, elapsed = 0, time.perf_counter(), 0.0
+    while elapsed < seconds:
+        turn()
+        num, elapsed = num + 1, time.perf_counter() - begun
+    return num / elapsed

@@ -15,8 +15,6 @@ from typing import Any
 
 import numpy
 import torch
-from rich.console import Console
-from rich.table import Table
 
 from ..runners.machine import machine_record
 
@@ -51,19 +49,20 @@ def write_json(path: Path, rows: Sequence[Row]) -> None:
     unfinished.replace(path)
 
 
-def print_table(rows: Sequence[Row], columns: Sequence[str], title: str) -> None:
-    """The rows for a person."""
-    table = Table(title=title, title_justify="left")
-    for column in columns:
-        table.add_column(column.replace("_", " "), justify="right")
-    for row in rows:
-        table.add_row(*(_cell(row.get(column)) for column in columns))
-    Console().print(table)
+def print_table(rows: Sequence[Row], columns: Mapping[str, str], title: str) -> None:
+    """The rows for a person: figures by name, each under its short heading; never cut."""
+    lines = [list(columns.values()), *([_cell(c, row.get(c)) for c in columns] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    print(f"\n{title}")
+    for line in lines:
+        print(" ".join(f"{text:>{width}}" for text, width in zip(line, widths, strict=True)))
 
 
-def _cell(value: Any) -> str:
+def _cell(name: str, value: Any) -> str:
     if value is None:
         return "-"
+    if name.endswith("_spread"):
+        return f"{value:.0%}"
     if isinstance(value, float):
         return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
     return str(value)

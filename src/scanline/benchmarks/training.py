@@ -10,30 +10,38 @@ slows down slows all of them. A ratio is always of rows of one run.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from .. import recipes, settings
+from ..runners.concurrent import Concurrent
 from ..stores import ReplaySettings
 from .rows import Row, print_table, summary
 from .work import Figures, Work, measure
 
-COLUMNS = (
-    "recipe",
-    "peer",
-    "engine",
-    "network",
-    "batch_size",
-    "num_envs",
-    "torch_threads",
-    "agent_sps",
-    "agent_sps_spread",
-    "raw_fps",
-    "ups",
-    "limit_sps",
-    "times_peer",
-)
+COLUMNS = {
+    "recipe": "recipe",
+    "peer": "peer",
+    "num_envs": "envs",
+    "batch_size": "batch",
+    "agent_sps": "sps",
+    "agent_sps_spread": "+-",
+    "ups": "upd/s",
+    "limit_sps": "limit",
+    "times_peer": "ratio",
+}
+"""What a terminal of 80 columns has room for; the rows of the JSON file hold more."""
+
+REPLAY_SETTINGS = {
+    "capacity_agent_steps": 20_000,
+    "learning_starts_agent_steps": 2_000,
+    "epsilon_start": 0.1,
+}
+"""Shared by all contenders with a replay: every update is measured, few steps are random, and the
+stacks that SB3 stores fit into memory."""
+BLOCK_AGENT_STEPS = 2_000
+"""About so long are the blocks of a concurrent recipe, so that a repeat has several."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,6 +76,7 @@ def contenders(bench: TrainingBench, engine: str) -> list[Work]:
     """Every recipe, and behind each its peers."""
     found = []
     for recipe in bench.recipes:
+        shared = {**settings_of(recipe, bench.settings), **bench.settings}
         own = Work(
             recipe=recipe,
             game=bench.game,
@@ -76,13 +85,26 @@ def contenders(bench: TrainingBench, engine: str) -> list[Work]:
             warm_up_seconds=bench.warm_up_seconds,
             num_threads=bench.num_threads,
             torch_threads=bench.torch_threads,
-            settings=bench.settings,
+            settings=shared,
         )
         found.append(own)
         for peer in bench.peers:
             for spelling in _SPELLINGS.get(peer, (peer,)):
                 found.append(dataclasses.replace(own, peer=spelling))
     return found
+
+
+def settings_of(name: str, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings that make a recipe measurable in seconds, for us and for the peers alike."""
+    recipe = recipes.find(name)
+    if not isinstance(recipe.store, ReplaySettings):
+        return {}
+    if not isinstance(recipe.pace, Concurrent):
+        return dict(REPLAY_SETTINGS)
+    num_envs = changes.get("num_envs", recipe.sampling.num_envs)
+    per_round = num_envs * recipe.sampling.horizon_agent_steps
+    block = per_round * max(1, BLOCK_AGENT_STEPS // per_round)
+    return {**REPLAY_SETTINGS, "target_agent_steps": block}
 
 
 def run(bench: TrainingBench, engine: str, say: Any = print) -> list[Row]:
@@ -112,6 +134,7 @@ def _row(work: Work, repeats: list[Figures]) -> Row:
         "num_envs": recipe.sampling.num_envs,
         "num_threads": work.num_threads,
         "torch_threads": work.torch_threads,
+        "settings": work.settings,
         **summary(repeats),
     }
 
@@ -131,4 +154,5 @@ def _times_peer(row: Row, rows: Sequence[Row]) -> float | None:
 
 
 def show(rows: Sequence[Row]) -> None:
-    print_table(rows, COLUMNS, "Training (times peer: our agent steps/s over the peer's)")
+    title = "Training, agent steps/s (ratio: ours over the peer's; limit: network alone)"
+    print_table(rows, COLUMNS, title)

@@ -4,11 +4,13 @@ Takes an engine, a policy and a number of games; gives their scores.
 Knows no learner: the weights are whatever the policy acts with.
 
 Exactly that many games are started and every started game is played to its end. Stopping at the
-first so many *finished* games would favour short ones.
+first so many *finished* games would favour short ones. A limit on agent steps has that fault too:
+where a protocol asks for one, the games that it cut are counted and told.
 """
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
 from collections.abc import Callable
@@ -26,10 +28,13 @@ class Scores:
     scores: tuple[float, ...]
     lengths_agent_steps: tuple[int, ...]
     seconds: float
+    num_unfinished: int = 0
+    """Games that a limit on agent steps cut; they have no score."""
 
     @property
     def mean(self) -> float:
-        return statistics.fmean(self.scores)
+        """No number where no game was finished."""
+        return statistics.fmean(self.scores) if self.scores else math.nan
 
     @property
     def deviation(self) -> float:
@@ -37,35 +42,61 @@ class Scores:
         return statistics.stdev(self.scores) if len(self.scores) > 1 else 0.0
 
     def sentence(self) -> str:
+        cut = f", {self.num_unfinished} more not finished" if self.num_unfinished else ""
+        if not self.scores:
+            return f"no game finished{cut} ({self.seconds:.1f} s)"
         low, high = min(self.scores), max(self.scores)
         return (
             f"{len(self.scores)} games: mean {self.mean:.2f}, deviation {self.deviation:.2f}, "
-            f"lowest {low:g}, highest {high:g} ({self.seconds:.1f} s)"
+            f"lowest {low:g}, highest {high:g}{cut} ({self.seconds:.1f} s)"
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Amount:
+    """How much is played."""
+
+    num_games: int = 0
+    """Games, in the order of their start; 0 for as many as the agent steps allow."""
+    most_agent_steps: int = 0
+    """Agent steps of all games together, after which none goes on; 0 for no limit."""
+
+    def __post_init__(self) -> None:
+        if self.num_games < 1 and self.most_agent_steps < 1:
+            raise ValueError("An evaluation needs a number of games or of agent steps.")
+
+    def is_reached(self, num_finished: int, agent_steps: int) -> bool:
+        games_done = 0 < self.num_games <= num_finished
+        return games_done or 0 < self.most_agent_steps <= agent_steps
 
 
 def play_games(
     engine: Engine,
     policy: Policy,
-    num_games: int,
+    amount: Amount,
     seed: int,
     after_step: Callable[[Slot], None] | None = None,
 ) -> Scores:
-    """Plays the first `num_games` games that the engine's environments start, each to its end."""
-    begun = time.perf_counter()
+    """Plays the first games that the engine's environments start, each to its end."""
+    begun, num_envs = time.perf_counter(), engine.settings.num_envs
+    most_games = amount.num_games or math.inf
     sampler = LockstepSampler(engine, seed)
     sampler.reset()
-    slot = Slot.allocate(engine.spaces, 1, engine.settings.num_envs, {})
+    slot = Slot.allocate(engine.spaces, 1, num_envs, {})
     finished: dict[int, EpisodeEnd] = {}
-    while len(finished) < num_games:
+    agent_steps = num_ended = 0
+    while not amount.is_reached(len(finished), agent_steps):
         sampler.collect(policy, into=slot)
+        agent_steps += num_envs
         if after_step is not None:
             after_step(slot)
         ends = sampler.drain_episodes()
-        finished |= {end.started_at: end for end in ends if end.started_at < num_games}
-    games = [finished[number] for number in range(num_games)]
+        num_ended += len(ends)
+        finished |= {end.started_at: end for end in ends if end.started_at < most_games}
+    games = [finished[number] for number in sorted(finished)]
     return Scores(
         scores=tuple(game.score for game in games),
         lengths_agent_steps=tuple(game.length_agent_steps for game in games),
         seconds=time.perf_counter() - begun,
+        num_unfinished=int(min(most_games, num_ended + num_envs)) - len(games),
     )

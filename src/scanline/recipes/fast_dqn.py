@@ -11,6 +11,7 @@ import dataclasses
 from ..algorithms import Dqn
 from ..parameters import OptimiserSettings
 from ..runners.concurrent import Concurrent
+from ..runners.evaluating import EvaluationSettings
 from ..samplers import SamplingSettings
 from ..stores import ReplaySettings
 from .recipe import Recipe
@@ -27,6 +28,7 @@ _PAPER = Recipe(
     sampling=SamplingSettings(num_envs=8, rollout_agent_steps=50),
     store=ReplaySettings(),
     pace=Concurrent(),
+    evaluation=EvaluationSettings(evaluate_every_agent_steps=250_000, pause_games=30),
     agent_steps=50_000_000,
 )
 

@@ -9,6 +9,7 @@ import dataclasses
 
 from ..algorithms import CategoricalDqn, Dqn, EpsilonGreedy
 from ..parameters import OptimiserSettings
+from ..runners.evaluating import EvaluationSettings
 from ..runners.off_policy import Alternate
 from ..samplers import SamplingSettings
 from ..stores import NStep, PrioritisedSampling, ReplaySettings, UniformSampling
@@ -51,6 +52,9 @@ _ACCELERATED = Recipe(
     ),
     store=ReplaySettings(batch_size=512, sampling=_PER_ENV),
     pace=Alternate(target_agent_steps=10_000),
+    evaluation=EvaluationSettings(
+        evaluate_every_agent_steps=1_000_000, pause_games=0, pause_agent_steps=125_000
+    ),
     agent_steps=50_000_000,
 )
 
@@ -77,6 +81,7 @@ ROWS = (
             double=True,
             dueling=True,
         ),
+        conv_gradient_scale=0.5**0.5,
         optimiser=OptimiserSettings(
             kind="adam", learning_rate=6.25e-5, epsilon=0.005 / 512, max_grad_norm=10.0
         ),

@@ -18,6 +18,7 @@ from ..parameters import OptimiserSettings
 from ..records import Algorithm, Spaces
 from ..runners import concurrent
 from ..runners.concurrent import Concurrent
+from ..runners.evaluating import EvaluationSettings
 from ..runners.off_policy import Alternate
 from ..samplers import SamplingSettings
 from ..stores import ReplaySettings, RolloutSettings, WindowSettings
@@ -36,6 +37,8 @@ class Recipe:
     algorithm: Algorithm
     network: Network = "nature"
     """Name of a network (`scanline list networks`), or a function from spaces to a module."""
+    conv_gradient_scale: float = 1.0
+    """Factor on the gradient that a dueling head sends into the convolutions."""
     protocol: str = "baselines"
     """What one agent step means (`scanline list protocols`)."""
     optimiser: OptimiserSettings
@@ -44,6 +47,7 @@ class Recipe:
         default_factory=RolloutSettings
     )
     pace: Alternate | Concurrent = field(default_factory=Alternate)
+    evaluation: EvaluationSettings = field(default_factory=EvaluationSettings)
     agent_steps: int = 10_000_000
     """Agent steps of a whole run."""
     source: str = ""

@@ -84,6 +84,7 @@ def last_word(stop: Stop, folder: Path) -> Text:
         f"  go on      the same command with --out {folder} --resume\n"
         f"  evaluate   scanline evaluate {folder}\n"
         f"  watch      scanline play {folder}\n"
+        f"  report     {folder}/report.html\n"
         f"  curves     tensorboard --logdir {folder}   (or {folder}/progress.csv)"
     )
 

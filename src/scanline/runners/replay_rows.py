@@ -3,8 +3,10 @@
 Takes a replay and one stream of segments per writer; gives a part that a session can save and load.
 Knows neither what a row means nor when a checkpoint is written.
 
-A checkpoint writes only the rows since the one before, because rows never change once they are
-written. What the replay has forgotten is dropped from the list, and the files with it.
+A checkpoint writes only the rows since the last segment, because rows never change once they are
+written; between checkpoints a segment is written whenever enough rows have come together, so that
+no checkpoint has to write much. What the replay has forgotten is dropped from the list, and the
+files with it at the next checkpoint.
 """
 
 from __future__ import annotations
@@ -19,9 +21,26 @@ from .segments import Segments
 class ReplayRows:
     """Saves a replay exactly."""
 
-    def __init__(self, replay: Replay, streams: Sequence[Segments], games_go_on: bool) -> None:
-        """`games_go_on`: whether the engine's games are in the checkpoint too."""
+    def __init__(
+        self,
+        replay: Replay,
+        streams: Sequence[Segments],
+        games_go_on: bool,
+        segment_rows: int = 0,
+    ) -> None:
+        """`games_go_on`: whether the engine's games are in the checkpoint too; `segment_rows`: rows
+        that become a segment between checkpoints, 0 for none."""
         self._replay, self._streams, self._games_go_on = replay, streams, games_go_on
+        self._segment_rows = segment_rows
+
+    def grow(self) -> None:
+        """Writes the segments that are full; called between checkpoints, with nothing staged."""
+        for writer, stream in enumerate(self._streams):
+            new = self._replay.next_row(writer) - max(
+                stream.next_row, self._replay.first_row(writer)
+            )
+            if 0 < self._segment_rows <= new:
+                self._append(writer, stream)
 
     def state(self) -> State:
         for writer, stream in enumerate(self._streams):

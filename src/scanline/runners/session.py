@@ -16,11 +16,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from ..records import EpisodeEnd, Saved, Slot
 from .checkpoint import Checkpoint, Checkpoints, CheckpointSettings
-from .clock import OTHER, Spans
+from .clock import EVALUATION, OTHER, Spans
+from .evaluating import Evaluations
 from .folder import RunFolder
 from .live import LiveSettings, LiveView
 from .progress import Metric, Progress, ProgressSettings
@@ -29,7 +30,7 @@ from .stopping import Limits, SaveSchedule, SaveSettings, Signals, Stop
 from .watchdog import Watchdog, WatchdogSettings
 
 GO, SAVE, STOP = 0, 1, 2
-"""What a session tells other learners before every turn."""
+"""What a session tells other learners before every turn, and once more after the last."""
 
 
 class Listener(Protocol):
@@ -48,11 +49,21 @@ class Listener(Protocol):
         """Told what belongs to no update."""
 
 
+class Beginning(NamedTuple):
+    """What other learners must know before the first turn."""
+
+    resumed_at: int | None
+    """Agent steps of the checkpoint that is loaded next; None without one."""
+    segments: Path
+    """Where a learner writes the rows of its replay."""
+    replay_segment_agent_steps: int
+
+
 class Peers(Protocol):
     """Other learners of the same run."""
 
-    def begin(self, agent_steps: int | None, segments: Path) -> None:
-        """Told first: the agent steps of the checkpoint that is loaded next, None without one."""
+    def begin(self, told: Beginning) -> None:
+        """Told first."""
 
     def gathered(self, ends: Sequence[EpisodeEnd]) -> Sequence[EpisodeEnd]:
         """The games that all learners have finished since the last call."""
@@ -67,7 +78,7 @@ class Peers(Protocol):
 class Alone:
     """No other learners."""
 
-    def begin(self, agent_steps: int | None, segments: Path) -> None:
+    def begin(self, told: Beginning) -> None:
         pass
 
     def gathered(self, ends: Sequence[EpisodeEnd]) -> Sequence[EpisodeEnd]:
@@ -78,6 +89,13 @@ class Alone:
 
     def give_up(self) -> bool:
         return True
+
+
+@runtime_checkable
+class Growing(Protocol):
+    """A part that may write some of its state before the next checkpoint needs it."""
+
+    def grow(self) -> None: ...
 
 
 class NotFiniteError(RuntimeError):
@@ -116,6 +134,9 @@ class Session:
         self._title = title
         self._live: LiveView | None = None
         self._saved: Mapping[str, Saved] = {}
+        self._growing: list[Growing] = []
+        self.evaluations: Evaluations | None = None
+        """Where pauses for evaluation are wanted; set before `running`."""
 
     @contextmanager
     def running(
@@ -129,6 +150,9 @@ class Session:
         Time counts from here on: what `begin` takes, e.g. to start the games, is no training.
         """
         self._saved = {**saved, "progress": self.progress, "spans": self.spans}
+        if self.evaluations is not None:
+            self._saved = {**self._saved, "evaluations": self.evaluations}
+        self._growing = [part for part in saved.values() if isinstance(part, Growing)]
         with ExitStack() as stack:
             stack.callback(self.folder.close)
             self.spans.restart()
@@ -138,6 +162,8 @@ class Session:
             self._saves.saved(self.progress.agent_steps)
             self.progress.open(self.folder.path)
             stack.callback(self.progress.close)
+            if self.evaluations is not None:
+                self.evaluations.open(self.folder.path)
             stack.enter_context(self._signals)
             stack.enter_context(self._watchdog())
             live = LiveView(self._settings.live, self.progress, self._limits, title=self._title)
@@ -149,9 +175,18 @@ class Session:
             except BaseException:
                 self._rescue()
                 raise
-            self.save()
+            saves = self._settings.saving.save_at_end
+            self._peers.order(SAVE if saves else STOP)
+            if saves:
+                self.save()
             if self.stop is not None:
                 live.finish(self.stop, self.folder.path)
+
+    @property
+    def replay_segment_agent_steps(self) -> int:
+        """Agent steps of a replay per segment; 0 where nothing is kept between checkpoints."""
+        saving = self._settings.saving
+        return saving.replay_segment_agent_steps if saving.save_at_end else 0
 
     def segments(self, name: str) -> Segments:
         """Rows beside the checkpoints, for a part that grows at one end; ask before `running`."""
@@ -162,11 +197,16 @@ class Session:
         self.spans.mark(OTHER)
         if self.progress.write_row_if_due():
             self._refuse_not_finite()
+        if self.evaluations is not None and self.evaluations.due(self.progress.agent_steps):
+            with self.spans.during(EVALUATION):
+                self.evaluations.hold(self.progress.agent_steps)
         self.stop = self._signals.stop or self._limits.reached(
             agent_steps=self.progress.agent_steps,
             seconds=self.spans.training_seconds(),
             score=self.progress.scores.full_mean,
         )
+        for part in self._growing:
+            part.grow()
         due = self.stop is None and self._saves.due(self.progress.agent_steps)
         self._peers.order(STOP if self.stop is not None else SAVE if due else GO)
         if due:
@@ -202,7 +242,8 @@ class Session:
 
     def _loaded(self, found: Checkpoint | None) -> bool:
         """Whether there was a checkpoint; a run killed before its first one begins again."""
-        self._peers.begin(found.agent_steps if found else None, self._checkpoints.segments_folder)
+        at, folder = found.agent_steps if found else None, self._checkpoints.segments_folder
+        self._peers.begin(Beginning(at, folder.resolve(), self.replay_segment_agent_steps))
         if found is None:
             return False
         for name, part in self._saved.items():

@@ -84,9 +84,15 @@ class SaveSettings:
     """Agent steps between two checkpoints; 0 for none by steps."""
     save_every_minutes: float = 5.0
     """Minutes between two checkpoints; 0 for none by time."""
+    replay_segment_agent_steps: int = 20_000
+    """Agent steps of a replay that are written as soon as they are there, so that a checkpoint is
+    short; 0 writes them with the checkpoint only."""
+    save_at_end: bool = True
+    """Whether the end of a run is saved; off for measurements that keep nothing."""
 
     def __post_init__(self) -> None:
-        for name in ("save_every_agent_steps", "save_every_minutes"):
+        names = ("save_every_agent_steps", "save_every_minutes", "replay_segment_agent_steps")
+        for name in names:
             if getattr(self, name) < 0:
                 raise ValueError(
                     f"{name}={getattr(self, name)} must not be negative; use 0 for never."

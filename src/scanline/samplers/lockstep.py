@@ -26,7 +26,7 @@ from .episodes import Episodes
 from .resets import ResetMode, RestingEngine
 
 Mark = Callable[[str], None]
-"""Told which part ('acting', 'environment') the time from now on belongs to."""
+"""Told which part ('acting', 'environment', 'other') the time from now on belongs to."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,6 +164,7 @@ class LockstepSampler:
             self._resting.rest()
         self._env_steps += into.num_steps
         self._keep(into, into.num_steps)
+        self._mark("other")
         return into
 
     def drain_episodes(self) -> list[EpisodeEnd]:

@@ -19,7 +19,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from .. import stacks
@@ -30,9 +29,10 @@ from .finals import Finals
 from .gather import Gather
 from .heads import Heads
 from .n_step import TRUNCATED
+from .reader import Reader
 from .replay_settings import ReplaySettings, ReplayShape, sizes_of, stored_per_env
 from .ring import Ring
-from .sampling import Circle, Draw
+from .sampling import Circle, Draw, Sampling, UniformSampling
 
 
 class Replay:
@@ -56,13 +56,17 @@ class Replay:
         self._ring = Ring(sizes.columns, limits.num_rows, shape.num_envs)
         self._heads = Heads(shape.num_envs, limits)
         self._finals = Finals(spaces)
-        self._gather = Gather(
-            self._ring, self._finals, spaces, settings.accumulator, settings.batch_size
-        )
-        circle = Circle(limits.num_rows, shape.num_envs, shape.first_env_id)
-        self._rule = settings.sampling.start(circle, settings.batch_size)
-        self._indices = torch.zeros(settings.batch_size, dtype=torch.int64)
+        self._reader = self._new_reader(settings.batch_size, settings.sampling, "replay")
+        self._rule = self._reader.rule
+        self._others: list[Reader] = []
         self._begin(columns or {})
+
+    def _new_reader(self, batch_size: int, sampling: Sampling, purpose: str) -> Reader:
+        circle = Circle(self._ring.num_rows, self._shape.num_envs, self._shape.first_env_id)
+        accumulator = self._settings.accumulator
+        gather = Gather(self._ring, self._finals, self._spaces, accumulator, batch_size)
+        rule = sampling.start(circle, batch_size)
+        return Reader(gather, rule, batch_size, Draw(self._seed, purpose, circle.first_env_id))
 
     def _begin(self, columns: Mapping[str, Column]) -> None:
         num, steps = self._shape.num_writers, self._shape.rollout_agent_steps
@@ -76,7 +80,7 @@ class Replay:
         self._reached = [0] * num  # agent steps after the last put of each writer
         self._rows_since_cut = [self._spaces.stack] * num
         self._restored_rows = [0] * num
-        self._num_drawable = self._num_updates = self._num_paid = self._agent_steps = 0
+        self._num_drawable = self._num_paid = self._agent_steps = 0
 
     # Writing
 
@@ -111,7 +115,8 @@ class Replay:
         window = self._heads.window()
         self._place_finals()
         self._finals.release(window.first)
-        self._rule.move(window)
+        for reader in (self._reader, *self._others):
+            reader.rule.move(window)
         self._num_drawable = window.num_steps
         self._agent_steps = max(self._reached)
 
@@ -185,30 +190,21 @@ class Replay:
         counted = max(0, self._heads.num_committed - settings.learning_starts_agent_steps)
         return int(counted * settings.training_intensity / settings.batch_size)
 
-    def sample(self) -> Batch:
-        """One batch, keyed by the number of this draw; its arrays are valid until the next one."""
+    def sample(self, reader: Reader | None = None) -> Batch:
+        """One batch, for the replay's own learner or for another reader's; valid until its next."""
         if not self._num_drawable:
             raise RuntimeError(
                 "No step can be drawn yet; put more steps than n_step of every environment "
                 "(and commit them, if the replay is staged)."
             )
-        place = self._shape.first_env_id
-        draw = Draw(self._seed, self._num_updates, self._agent_steps, place)
-        places = to_array(self._indices)
-        self._rule.draw(draw, places)
-        self._gather.read(places)
-        self._num_updates += 1
-        return Batch(
-            observations=self._gather.observations,
-            actions=self._gather.actions,
-            columns=self._gather.columns,
-            agent_steps=self._agent_steps,
-            update=self._num_updates - 1,
-            random=draw.random,
-            next_observations=self._gather.next_observations,
-            weights=self._rule.weights,
-            indices=self._indices,
-        )
+        return (reader or self._reader).draw(self._agent_steps)
+
+    def reader(self, batch_size: int, purpose: str) -> Reader:
+        """Uniform draws of another learner; they change nothing here and no checkpoint has them."""
+        reader = self._new_reader(batch_size, UniformSampling(), purpose)
+        reader.rule.move(self._heads.window())
+        self._others.append(reader)
+        return reader
 
     def feedback(self, batch: Batch, priorities: Tensor | None) -> None:
         if priorities is not None:
@@ -253,7 +249,7 @@ class Replay:
         newest = self._heads.written % self._ring.num_rows, np.arange(self._shape.num_envs)
         return {
             "num_rows": self._ring.num_rows,
-            "num_updates": self._num_updates,
+            "num_updates": self._reader.num_draws,
             "num_paid": self._num_paid,
             "reached": list(self._reached),
             "rows_since_cut": list(self._rows_since_cut),
@@ -268,7 +264,7 @@ class Replay:
         """Continues exactly, after `restore_rows` has put all rows back."""
         self._check_restored(state)
         self._heads.load(state["heads"])
-        self._num_updates, self._num_paid = state["num_updates"], state["num_paid"]
+        self._reader.num_draws, self._num_paid = state["num_updates"], state["num_paid"]
         self._reached, self._rows_since_cut = list(state["reached"]), list(state["rows_since_cut"])
         newest = self._heads.written % self._ring.num_rows, np.arange(self._shape.num_envs)
         self._ring.arrays["frame"][newest] = state["newest_frame"]
@@ -280,7 +276,8 @@ class Replay:
             self._ring.arrays["final"][place] = number
         self._rule.load(state["sampling"])
         window = self._heads.window()
-        self._rule.move(window)
+        for reader in (self._reader, *self._others):
+            reader.rule.move(window)
         self._num_drawable, self._agent_steps = window.num_steps, max(self._reached)
 
     def _check_restored(self, state: State) -> None:

@@ -67,14 +67,17 @@ class Draw:
     """Which draw this is: the key of its chance, and the argument of schedules."""
 
     seed: int
-    update: int
-    agent_steps: int
+    purpose: str = "replay"
     first_env_id: int = 0
+    """Global number of the first environment that may be drawn from."""
+    number: int = 0
+    """Draws before this one."""
+    agent_steps: int = 0
 
     @cached_property
     def random(self) -> torch.Generator:
         """Of this draw alone, and of the learner whose environments begin with this one."""
-        return streams.generator(self.seed, "replay", self.update, self.first_env_id)
+        return streams.generator(self.seed, self.purpose, self.number, self.first_env_id)
 
 
 class Rule(Protocol):
@@ -173,8 +176,8 @@ class UniformPerEnvRule(UniformRule):
 
     def draw(self, draw: Draw, places: Array) -> None:
         circle = self._circle
-        turns, envs = np.divmod(draw.update * len(places) + np.arange(len(places)), circle.num_envs)
-        drawn = streams.uniforms(draw.seed, "replay", circle.first_env_id + envs, turns)
+        turns, envs = np.divmod(draw.number * len(places) + np.arange(len(places)), circle.num_envs)
+        drawn = streams.uniforms(draw.seed, draw.purpose, circle.first_env_id + envs, turns)
         chance = drawn[:, 0].astype(np.float64) + drawn[:, 1] * 2.0**-24  # 48 bits
         number = (chance * self._num_steps).astype(np.int64)
         rows = (self._first[envs] + number) % circle.num_rows

@@ -18,7 +18,7 @@ from .. import acting, engines, networks, parameters, protocols, settings
 from ..engines import Engine, EngineSettings
 from ..parameters import Learners
 from ..recipes import Recipe
-from ..records import Saved, Slot, Spaces, Store
+from ..records import Algorithm, Saved, Slot, Spaces, Store
 from ..runners import concurrent, off_policy, on_policy
 from ..runners.concurrent import Concurrent
 from ..runners.game_numbers import GameNumbers
@@ -40,6 +40,25 @@ from .learners import cores_of_one, device_of
 from .plan import Plan
 
 Say = Callable[[str], None]
+Mark = Callable[[str], Any]
+
+
+def unmarked(part: str) -> None:
+    """Where nobody listens: a clock splits the time of one thread only."""
+
+
+def unchanged(algorithm: Algorithm) -> Algorithm:
+    return algorithm
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attachments:
+    """What watches or stands around the parts of a run, for measurements; nothing by default."""
+
+    mark_threads: Mark = unmarked
+    """Told, by samplers that play side by side, what their thread does from now on."""
+    around: Callable[[Algorithm], Algorithm] = unchanged
+    """Makes the algorithm that acts and learns from the recipe's own."""
 
 
 def engine_settings(plan: Plan, **changes: Any) -> EngineSettings:
@@ -171,7 +190,7 @@ class Parts:
         """What a checkpoint holds of them, in the order in which learners save and load."""
         loop = self.loop
         others = {f"sampler_{n}": each for n, each in enumerate(self.samplers[1:], start=1)}
-        store = saved_store(loop.store, session, self.samplers, self.learners.rank)
+        store = saved_store(loop.store, session, self.samplers, self.learners)
         own: dict[str, Saved] = {"sampler": loop.sampler, **others, "store": store}
         shared: Saved = loop.parameters
         if self.learners.count > 1:
@@ -192,7 +211,11 @@ class Parts:
 
 
 def assemble(
-    plan: Plan, mark: Callable[[str], Any], say: Say = print, learners: Learners | None = None
+    plan: Plan,
+    mark: Mark,
+    say: Say = print,
+    attachments: Attachments | None = None,
+    learners: Learners | None = None,
 ) -> Parts:
     """Settings to the parts of one learner."""
     learners = learners or Learners()
@@ -200,7 +223,7 @@ def assemble(
     with engines.pinned(plan.run.pin_cores):
         built, plan = fitting_engines(plan, say, learners)
     try:
-        return wire(plan, built, mark, say, learners)
+        return wire(plan, built, mark, say, attachments or Attachments(), learners)
     except BaseException:
         for engine in built:
             engine.close()
@@ -217,17 +240,18 @@ def set_torch_threads(plan: Plan, learners: Learners) -> None:
 def wire(
     plan: Plan,
     built: Sequence[Engine],
-    mark: Callable[[str], Any],
+    mark: Mark,
     say: Say,
+    attachments: Attachments,
     learners: Learners,
 ) -> Parts:
     """The engines of a learner with everything around them."""
     recipe, pace = plan.recipe, plan.recipe.pace
-    algorithm = recipe.algorithm.spanning(recipe.agent_steps)
+    algorithm = attachments.around(recipe.algorithm.spanning(recipe.agent_steps))
     learner = build_learner(plan, built[0].spaces, plan.run.seed, learners)
     side_by_side = isinstance(pace, Concurrent)
     samplers = [
-        LockstepSampler(engine, plan.run.seed, unmarked if side_by_side else mark)
+        LockstepSampler(engine, plan.run.seed, attachments.mark_threads if side_by_side else mark)
         for engine in built
     ]
     loop = on_policy.Loop(
@@ -240,10 +264,6 @@ def wire(
         instruments=Instruments(plan.run.instruments, learner.network),
     )
     return Parts(plan, loop, samplers, build_blocks(recipe, loop, samplers), learners)
-
-
-def unmarked(part: str) -> None:
-    """For samplers in threads: a clock splits the time of one thread only."""
 
 
 def source_of(learner: parameters.LocalParameters, pace: Alternate | Concurrent) -> acting.Source:
@@ -273,7 +293,10 @@ def build_learner(
     """Network, optimiser and, where the recipe has one, target."""
     recipe, algorithm = plan.recipe, plan.recipe.algorithm
     learners = learners or Learners()
-    network = networks.build(recipe.network, spaces, algorithm.head, seed=seed)
+    head = networks.HeadSettings(
+        kind=algorithm.head, conv_gradient_scale=recipe.conv_gradient_scale
+    )
+    network = networks.build(recipe.network, spaces, head, seed=seed)
     return parameters.LocalParameters(
         network.to(device_of(plan, learners.rank)),
         recipe.optimiser,
@@ -318,13 +341,19 @@ def build_replay(
 
 
 def saved_store(
-    store: Store, session: Session | Following, samplers: Sequence[LockstepSampler], rank: int
+    store: Store,
+    session: Session | Following,
+    samplers: Sequence[LockstepSampler],
+    learners: Learners,
 ) -> Saved:
     """The store as a checkpoint holds it: a replay's rows lie in segments."""
     if not isinstance(store, Replay):
         return store
-    streams = [session.segments(f"replay-{rank + writer}") for writer in range(len(samplers))]
-    return ReplayRows(store, streams, games_go_on=samplers[0].engine.can_snapshot)
+    writers, envs = range(len(samplers)), sum(s.engine.settings.num_envs for s in samplers)
+    streams = [session.segments(f"replay-{learners.rank + writer}") for writer in writers]
+    rows = session.replay_segment_agent_steps // (envs * learners.count)
+    can_snapshot = samplers[0].engine.can_snapshot
+    return ReplayRows(store, streams, games_go_on=can_snapshot, segment_rows=rows)
 
 
 def policy_of(

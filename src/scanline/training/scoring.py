@@ -7,7 +7,7 @@ Knows no learner: weights come from a checkpoint or from a policy handed in.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +20,13 @@ from ..evaluation import Scores
 from ..recipes import Recipe
 from ..records import Array, Policy
 from ..runners import checkpoint
+from ..runners.evaluating import Evaluations
 from .assembly import build_learner, engine_settings, policy_of
 from .plan import Plan, read_plan
 
 EVALUATION_SEED = 1_000_003
 """Games of an evaluation are not those of training, whatever its seed."""
+_MOST_SLOTS = 16
 
 
 def evaluation_protocol(protocol: protocols.Protocol) -> protocols.Protocol:
@@ -38,19 +40,49 @@ def evaluation_protocol(protocol: protocols.Protocol) -> protocols.Protocol:
 def evaluation_engine(plan: Plan, *, games: int, seed: int) -> Engine:
     """Environments of their own, in as many slots as there are games, at most 16."""
     own = protocols.get(plan.recipe.protocol)
-    changes = {"num_envs": min(games, 16), "num_groups": 1, "seed": seed, "reset": "ale"}
+    changes = {"num_envs": min(games, _MOST_SLOTS), "num_groups": 1, "seed": seed, "reset": "ale"}
     return engines.build(
         plan.engine, engine_settings(plan, **changes, protocol=evaluation_protocol(own))
     )
 
 
-def score(plan: Plan, policy: Policy, *, games: int, seed: int = EVALUATION_SEED) -> Scores:
-    """Plays games with frozen weights."""
-    engine = evaluation_engine(plan, games=games, seed=seed)
+def score(
+    plan: Plan,
+    policy: Policy,
+    *,
+    games: int,
+    most_agent_steps: int = 0,
+    seed: int = EVALUATION_SEED,
+) -> Scores:
+    """Plays games with frozen weights; 0 games are as many as the agent steps allow."""
+    amount = evaluation.Amount(num_games=games, most_agent_steps=most_agent_steps)
+    engine = evaluation_engine(plan, games=games or _MOST_SLOTS, seed=seed)
     try:
-        return evaluation.play_games(engine, policy, games, seed)
+        return evaluation.play_games(engine, policy, amount, seed)
     finally:
         engine.close()
+
+
+def evaluations_of(
+    plan: Plan, policy: Policy, say: Callable[[str], None] = print
+) -> Evaluations | None:
+    """Pauses as the recipe asks for them, with games of their own; None where it asks for none."""
+    kind = plan.recipe.evaluation
+    if not kind.evaluate_every_agent_steps:
+        return None
+
+    def evaluate(agent_steps: int) -> dict[str, Any]:
+        limits = {"games": kind.pause_games, "most_agent_steps": kind.pause_agent_steps}
+        found = score(plan, policy, **limits)
+        say(f"Evaluation after {agent_steps:,} agent steps: {found.sentence()}.")
+        return {
+            "mean": found.mean if found.scores else None,
+            "deviation": found.deviation,
+            "scores": list(found.scores),
+            "num_unfinished": found.num_unfinished,
+        }
+
+    return Evaluations(kind, evaluate)
 
 
 class LoadedPolicy:

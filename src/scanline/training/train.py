@@ -6,11 +6,13 @@ Knows the order of a run's life; the loop and the parts are others'.
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .. import settings
+from .. import reports, settings
 from ..evaluation import Scores
 from ..parameters import Learners
 from ..recipes import Recipe
@@ -23,7 +25,7 @@ from ..runners.stopping import Limits, Stop
 from . import learners
 from .assembly import Parts, Say, assemble, policy_of
 from .plan import Plan, make_plan
-from .scoring import score
+from .scoring import evaluations_of, score
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,8 @@ class Run:
     stop: Stop
     confirmation: Scores | None = None
     """Evaluation games that confirm a reached target score."""
+    best_evaluation: Mapping[str, Any] | None = None
+    """The pause with the highest mean score, where the recipe has pauses."""
 
 
 def train(
@@ -85,10 +89,15 @@ def lead(plan: Plan, group: Learners, *, out: str | Path | None, resume: bool, s
     parts = assemble(plan, spans.mark, say, learners=group)
     try:
         session = open_session(parts, out, resume=resume, spans=spans)
+        session.evaluations = evaluations_of(
+            parts.plan, policy_of(parts.plan, parts.loop.parameters)
+        )
         with session.running(parts.saved(session), resume=resume, begin=parts.begin):
             while session.goes_on():
                 parts.turn(session)
-        return _finished(parts, session)
+        run = _finished(parts, session)
+        _report(run.folder)
+        return run
     finally:
         parts.close()
 
@@ -120,6 +129,17 @@ def _folder(parts: Parts, out: str | Path | None, resume: bool) -> folder.RunFol
     return begin(path, record, folder.versions(plan.engine, ""))
 
 
+def _report(path: Path) -> None:
+    """The page of the run; a full disk costs the page, not the run."""
+    try:
+        reports.write([path])
+    except OSError as error:
+        warnings.warn(
+            f"No report was written ({error}); `scanline report {path}` makes it later.",
+            stacklevel=2,
+        )
+
+
 def _finished(parts: Parts, session: Session) -> Run:
     """What the run came to; a reached target score is confirmed by evaluation games."""
     assert session.stop is not None
@@ -135,4 +155,5 @@ def _finished(parts: Parts, session: Session) -> Run:
         score=progress.scores.mean,
         stop=session.stop,
         confirmation=confirmation,
+        best_evaluation=session.evaluations.best if session.evaluations else None,
     )

@@ -1,6 +1,7 @@
 """Stable-Baselines3 doing a recipe's work, on its own environments or on ale-py's vector.
 
-Takes a `Work`; gives agent steps per second, timed inside `learn` after a warm-up.
+Takes a `Work`; gives agent steps per second of A2C, PPO or DQN, timed inside `learn` after a
+warm-up and after the first update.
 Knows our recipes only as numbers to copy: network, environments, rollout, batch, optimiser.
 
 Its own subprocess environments are what its users run. ale-py's vector environment through a small
@@ -12,20 +13,29 @@ from __future__ import annotations
 import functools
 import importlib
 import time
+from fractions import Fraction
 from typing import Any
 
 import gymnasium
 import numpy as np
 import torch
-from stable_baselines3 import A2C
+from stable_baselines3 import A2C, DQN, PPO
+from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.env_util import make_atari_env
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor, NatureCNN
 from stable_baselines3.common.vec_env import SubprocVecEnv, VecEnv, VecFrameStack
 
 from ... import games, recipes
+from ...algorithms import ActorCritic, Dqn, Ppo
+from ...recipes import Recipe
 from ...records import Array
+from ...stores import ReplaySettings, RolloutSettings
 from ..work import Figures, Work
+
+TOTAL_AGENT_STEPS = 10**9
+"""Of a run that its stopwatch ends."""
+_NO_CLIP = 1e9
 
 
 class NipsFeatures(BaseFeaturesExtractor):
@@ -94,16 +104,18 @@ class VectorAdapter(VecEnv):
 class Stopwatch(BaseCallback):
     """Counts agent steps between the end of the warm-up and the end of the time."""
 
-    def __init__(self, work: Work) -> None:
+    def __init__(self, work: Work, first_agent_steps: int, updates_per_count: int) -> None:
         super().__init__()
-        self._work = work
+        self._work, self._first_agent_steps = work, first_agent_steps
+        self._updates_per_count = updates_per_count
         self._begun = time.perf_counter()
         self._from = (0.0, 0, 0)
         self.figures: Figures = {}
 
     def _on_step(self) -> bool:
         elapsed = time.perf_counter() - self._begun
-        if elapsed < self._work.warm_up_seconds:
+        is_warm = self.num_timesteps > self._first_agent_steps
+        if elapsed < self._work.warm_up_seconds or not is_warm or not self._updates():
             self._from = (elapsed, self.num_timesteps, self._updates())
             return True
         seconds = elapsed - self._from[0]
@@ -116,7 +128,7 @@ class Stopwatch(BaseCallback):
         return seconds < self._work.seconds
 
     def _updates(self) -> int:
-        return int(getattr(self.model, "_n_updates", 0))
+        return self._updates_per_count * int(getattr(self.model, "_n_updates", 0))
 
 
 def one_game(name: str, **options: Any) -> gymnasium.Env[Any, Any]:
@@ -141,19 +153,92 @@ def run(work: Work) -> Figures:
         torch.set_num_threads(work.torch_threads)
     recipe = recipes.find(work.recipe).replace(**work.settings)
     envs = environments(work, recipe.sampling.num_envs)
-    features = NipsFeatures if recipe.network == "nips" else NatureCNN
-    model = A2C(
+    model, first_agent_steps, updates_per_count = matched(recipe, envs)
+    watch = Stopwatch(work, first_agent_steps, updates_per_count)
+    model.learn(total_timesteps=TOTAL_AGENT_STEPS, callback=watch)
+    envs.close()
+    return watch.figures
+
+
+def matched(recipe: Recipe, envs: VecEnv) -> tuple[BaseAlgorithm, int, int]:
+    """SB3's algorithm with the recipe's work: the model, agent steps before its first update, and
+    updates per count of its own."""
+    algorithm, store = recipe.algorithm, recipe.store
+    if isinstance(algorithm, Dqn) and isinstance(store, ReplaySettings):
+        return dqn(recipe, algorithm, store, envs), store.learning_starts_agent_steps, 1
+    if isinstance(algorithm, Ppo) and isinstance(store, RolloutSettings):
+        return ppo(recipe, algorithm, store, envs), 0, store.num_minibatches
+    if isinstance(algorithm, ActorCritic):
+        return a2c(recipe, algorithm, envs), 0, 1
+    raise ValueError(
+        f"sb3 has no {type(algorithm).__name__}; compare a recipe with actor_critic, ppo or dqn."
+    )
+
+
+def a2c(recipe: Recipe, algorithm: ActorCritic, envs: VecEnv) -> BaseAlgorithm:
+    return A2C(
         "CnnPolicy",
         envs,
         n_steps=recipe.sampling.horizon_agent_steps,
-        learning_rate=recipe.optimiser.learning_rate,
         rms_prop_eps=recipe.optimiser.epsilon,
-        max_grad_norm=recipe.optimiser.max_grad_norm,
-        policy_kwargs={"features_extractor_class": features, "net_arch": []},
-        device="cpu",
-        seed=0,
+        ent_coef=algorithm.entropy_coef,
+        **_shared(recipe),
     )
-    watch = Stopwatch(work)
-    model.learn(total_timesteps=10**9, callback=watch)
-    envs.close()
-    return watch.figures
+
+
+def ppo(recipe: Recipe, algorithm: Ppo, store: RolloutSettings, envs: VecEnv) -> BaseAlgorithm:
+    sampling = recipe.sampling
+    return PPO(
+        "CnnPolicy",
+        envs,
+        n_steps=sampling.horizon_agent_steps,
+        batch_size=store.batch_size(sampling.num_envs, sampling.horizon_agent_steps),
+        n_epochs=store.epochs,
+        gae_lambda=algorithm.gae_lambda,
+        clip_range=algorithm.clip_coef,
+        ent_coef=algorithm.entropy_coef,
+        **_shared(recipe),
+    )
+
+
+def dqn(recipe: Recipe, algorithm: Dqn, store: ReplaySettings, envs: VecEnv) -> BaseAlgorithm:
+    """Its epsilon is constant in a benchmark: SB3 asks no network for a random action."""
+    owed = Fraction(store.training_intensity).limit_denominator(1000)
+    owed *= Fraction(recipe.sampling.num_envs, store.batch_size)  # updates per step of all
+    optimiser, shared = recipe.optimiser, _shared(recipe)
+    if optimiser.kind == "rmsprop":
+        shared["policy_kwargs"] |= {
+            "optimizer_class": torch.optim.RMSprop,
+            "optimizer_kwargs": {
+                "alpha": optimiser.decay,
+                "eps": optimiser.epsilon,
+                "centered": optimiser.centred,
+            },
+        }
+    return DQN(
+        "CnnPolicy",
+        envs,
+        buffer_size=store.capacity_agent_steps,
+        learning_starts=store.learning_starts_agent_steps,
+        batch_size=store.batch_size,
+        train_freq=(owed.denominator, "step"),
+        gradient_steps=owed.numerator,
+        n_steps=store.accumulator.n_step,
+        target_update_interval=recipe.pace.target_agent_steps,
+        exploration_initial_eps=algorithm.exploration.epsilon_start,
+        exploration_final_eps=algorithm.exploration.epsilon_end,
+        exploration_fraction=algorithm.exploration.epsilon_agent_steps / TOTAL_AGENT_STEPS,
+        **shared,
+    )
+
+
+def _shared(recipe: Recipe) -> dict[str, Any]:
+    """What all of its algorithms take alike."""
+    features = NipsFeatures if recipe.network == "nips" else NatureCNN
+    return {
+        "learning_rate": recipe.optimiser.learning_rate,
+        "max_grad_norm": recipe.optimiser.max_grad_norm or _NO_CLIP,
+        "policy_kwargs": {"features_extractor_class": features, "net_arch": []},
+        "device": "cpu",
+        "seed": 0,
+    }

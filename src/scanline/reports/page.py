@@ -1,0 +1,198 @@
+"""The page of a run, or of several side by side: one HTML file that needs nothing else.
+
+Takes folders of runs; writes headline figures, curves, rates, the time split and all settings.
+Knows the names of the log's columns and nothing of how they came about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from . import charts
+from .runs import SCORE, SECONDS, STEPS, ReportError, RunFiles, flat, read_run
+
+REPORT = "report.html"
+
+_STYLE = """
+:root { color-scheme: light; }
+body { font: 15px/1.5 system-ui, sans-serif; color: #1c2733; background: #fff;
+       max-width: 1000px; margin: 2rem auto; padding: 0 1rem; }
+h1 { font-size: 1.5rem; margin: 0 0 .2rem; } h2 { font-size: 1.1rem; margin: 1.8rem 0 .5rem; }
+.sub, .legend, footer { color: #5b6875; font-size: .88rem; }
+.charts { display: flex; flex-wrap: wrap; gap: 1rem; }
+svg { max-width: 100%; }
+table { border-collapse: collapse; font-size: .88rem; font-variant-numeric: tabular-nums; }
+th, td { padding: .25rem .9rem .25rem 0; text-align: left; border-bottom: 1px solid #eceff2;
+         vertical-align: top; }
+details td { overflow-wrap: anywhere; }
+td.number, th.number { text-align: right; }
+.legend span { margin-right: 1.1rem; white-space: nowrap; }
+.legend i { display: inline-block; width: .7rem; height: .7rem; margin-right: .35rem; }
+details summary { cursor: pointer; margin: .4rem 0; }
+"""
+
+
+def write(folders: Sequence[Path], out: Path | None = None) -> Path:
+    """One page for these runs; in the run's own folder where there is one run and no `out`."""
+    if not folders:
+        raise ReportError("A report needs at least one run; name the folder of one.")
+    runs = [read_run(folder) for folder in folders]
+    path = out or (folders[0] / REPORT if len(runs) == 1 else Path(REPORT))
+    if path.is_dir():
+        path = path / REPORT
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(f".unfinished-{path.name}")
+    unfinished.write_text(html(runs), encoding="utf-8")
+    unfinished.replace(path)
+    return path
+
+
+def html(runs: Sequence[RunFiles]) -> str:
+    """The whole page."""
+    title = runs[0].title if len(runs) == 1 else f"{len(runs)} runs"
+    parts = [
+        f"<h1>{escape(title)}</h1>",
+        *(f'<p class="sub">{escape(_about(run))}</p>' for run in runs[:1] if len(runs) == 1),
+        "<h2>Results</h2>" + _headlines(runs),
+        charts.legend(list(_named(runs))) if len(runs) > 1 else "",
+        _section("Score", _score_charts(runs)),
+        _section("Speed", _speed_charts(runs)),
+        "<h2>Where the time went</h2>" + "".join(map(_split, _named(runs).items())),
+        _section("Learning", _learning_charts(runs)),
+        "<h2>Settings</h2>" + _settings(runs),
+        "<footer><p>Agent steps are decisions of one environment; raw frames are those times the "
+        "frame skip. Training time leaves evaluation out. Scores are unclipped means of the last "
+        "games in the order of their start.</p></footer>",
+    ]
+    head = f'<meta charset="utf-8"><title>{escape(title)}</title><style>{_STYLE}</style>'
+    return f'<!doctype html><html lang="en"><head>{head}</head><body>{"".join(parts)}</body></html>'
+
+
+def _named(runs: Sequence[RunFiles]) -> dict[str, RunFiles]:
+    """Runs under short names that tell them apart."""
+    titles = [run.title for run in runs]
+    return {
+        run.title if titles.count(run.title) == 1 else f"{run.title} ({run.path.name})": run
+        for run in runs
+    }
+
+
+def _about(run: RunFiles) -> str:
+    machine, versions = run.record.get("machine", {}), run.record.get("versions", {})
+    words = [
+        f"begun {run.record.get('started', 'at an unknown time')}",
+        f"{machine.get('processor')}, {machine.get('num_cores')} cores",
+        f"scanline {versions.get('scanline')}, torch {versions.get('torch')}",
+    ]
+    resumed = run.record.get("resumed", [])
+    return "; ".join([*words, *([f"resumed {len(resumed)} times"] if resumed else [])])
+
+
+def _headlines(runs: Sequence[RunFiles]) -> str:
+    columns = ["run", "agent steps", "raw frames", "updates", "training time", "steps/s"]
+    columns += ["score at the end", "best score", "best evaluation"]
+    return _table(columns, [[name, *_figures(run)] for name, run in _named(runs).items()])
+
+
+def _figures(run: RunFiles) -> list[str]:
+    scores = [score for _, score in run.points(SCORE)]
+    last: Mapping[str, Any] = run.rows[-1] if run.rows else {}
+    best = run.best_evaluation
+    rate = last.get(STEPS, 0) / run.training_seconds if run.training_seconds else 0.0
+    return [
+        *(f"{last.get(name, 0):,}" for name in (STEPS, "raw_frames", "updates")),
+        _duration(run.training_seconds),
+        f"{rate:,.0f}",
+        f"{scores[-1]:,.1f}" if scores else "-",
+        f"{max(scores):,.1f}" if scores else "-",
+        f"{best['mean']:,.1f} at {best[STEPS]:,}" if best else "-",
+    ]
+
+
+def _score_charts(runs: Sequence[RunFiles]) -> list[str]:
+    named = _named(runs)
+    minutes = {
+        name: [(x / 60, y) for x, y in run.points(SCORE, SECONDS)] for name, run in named.items()
+    }
+    evaluated = {
+        name: [(row[STEPS], row["mean"]) for row in run.evaluations if row["mean"] is not None]
+        for name, run in named.items()
+    }
+    by_steps = {name: run.points(SCORE) for name, run in named.items()}
+    return [
+        charts.line_chart("Score over agent steps", by_steps, "agent steps"),
+        charts.line_chart("Score over training time", minutes, "minutes of training"),
+        charts.line_chart("Score of evaluations", evaluated, "agent steps"),
+    ]
+
+
+def _speed_charts(runs: Sequence[RunFiles]) -> list[str]:
+    titles = {
+        "charts/SPS": "Agent steps per second",
+        "perf/updates_per_second": "Updates per second",
+        "perf/memory_bytes": "Memory, bytes",
+        "perf/policy_lag": "Policy lag, updates",
+    }
+    return [_over_steps(runs, name, title) for name, title in titles.items()]
+
+
+def _learning_charts(runs: Sequence[RunFiles]) -> list[str]:
+    names = dict.fromkeys(name for run in runs for name in run.names("losses/"))
+    others = ["charts/learning_rate", "charts/episodic_length"]
+    return [
+        _over_steps(runs, name, name.split("/")[1].replace("_", " ")) for name in [*names, *others]
+    ]
+
+
+def _over_steps(runs: Sequence[RunFiles], name: str, title: str) -> str:
+    curves = {label: run.points(name) for label, run in _named(runs).items()}
+    return charts.line_chart(title, curves, "agent steps")
+
+
+def _section(title: str, pictures: Iterable[str]) -> str:
+    drawn = [picture for picture in pictures if picture]
+    if not drawn:
+        return f"<h2>{title}</h2><p class='sub'>Nothing was logged yet.</p>"
+    return f'<h2>{title}</h2><div class="charts">{"".join(drawn)}</div>'
+
+
+def _split(named: tuple[str, RunFiles]) -> str:
+    name, run = named
+    return f'<p class="sub">{escape(name)}</p>{charts.share_bar(run.split_seconds())}'
+
+
+def _settings(runs: Sequence[RunFiles]) -> str:
+    """All settings of one run; of several those that differ first."""
+    columns = {name: flat(run.record["settings"]) for name, run in _named(runs).items()}
+    names = list(dict.fromkeys(key for column in columns.values() for key in column))
+    rows = {key: [str(column.get(key, "-")) for column in columns.values()] for key in names}
+    if len(runs) == 1:
+        return _folded("all settings", ["setting", "value"], rows)
+    differing = {key: row for key, row in rows.items() if len(set(row)) > 1}
+    equal = {key: row[:1] for key, row in rows.items() if len(set(row)) == 1}
+    first = _table(["differs", *columns], [[key, *row] for key, row in differing.items()])
+    return first + _folded("equal in all runs", ["setting", "value"], equal)
+
+
+def _folded(title: str, columns: Sequence[str], rows: Mapping[str, Sequence[str]]) -> str:
+    table = _table(columns, [[key, *row] for key, row in rows.items()], numbers=False)
+    return f"<details><summary>{title} ({len(rows)})</summary>{table}</details>"
+
+
+def _table(columns: Sequence[str], rows: Sequence[Sequence[str]], numbers: bool = True) -> str:
+    kind = ' class="number"' if numbers else ""
+
+    def line(cells: Sequence[str], tag: str) -> str:
+        first, *others = (escape(cell) for cell in cells)
+        rest = "".join(f"<{tag}{kind}>{cell}</{tag}>" for cell in others)
+        return f"<tr><{tag}>{first}</{tag}>{rest}</tr>"
+
+    return f"<table>{line(columns, 'th')}{''.join(line(row, 'td') for row in rows)}</table>"
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}"

@@ -1,0 +1,125 @@
+"""A stretch of a real run, timed: what benchmarks and experiments measure.
+
+Takes a plan and how long to warm up and to measure; gives steps, updates, seconds and where the
+time went. Knows the order of a run's life; the loop and the parts are others'.
+
+It is a run like any other, logging included, in a folder that is thrown away, without a checkpoint
+at its end: writing a replay of gigabytes is no part of a rate.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from .. import settings
+from ..runners.clock import EVALUATION, Spans
+from ..runners.session import Session
+from .assembly import Attachments, Parts, assemble
+from .plan import Plan
+from .train import open_session
+
+_QUIET = {"live": False, "save_at_end": False, "save_every_minutes": 0, "save_every_agent_steps": 0}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stretch:
+    """A stretch that lasts until it has so many agent steps and so many seconds."""
+
+    agent_steps: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Timing:
+    """What happened in the measured stretch."""
+
+    agent_steps: int
+    updates: int
+    seconds: float
+    split_seconds: Mapping[str, float]
+    """Seconds per part of the run: environment, acting, learning, other."""
+    frame_skip: int
+    score: float | None
+    """Mean of the last 100 games; None before the first has finished."""
+    losses: Mapping[str, float]
+    """Metrics of the last log row."""
+
+    @property
+    def agent_steps_per_second(self) -> float:
+        return self.agent_steps / self.seconds
+
+    @property
+    def updates_per_second(self) -> float:
+        return self.updates / self.seconds
+
+    @property
+    def raw_frames_per_second(self) -> float:
+        return self.frame_skip * self.agent_steps_per_second
+
+
+def timed(
+    plan: Plan,
+    *,
+    warm_up: Stretch,
+    measured: Stretch,
+    attachments: Attachments | None = None,
+    spans: Spans | None = None,
+) -> Timing:
+    """Runs a plan for a while and counts."""
+    plan, spans = settings.override(plan, _QUIET), spans or Spans()
+    with tempfile.TemporaryDirectory() as folder:
+        parts = assemble(plan, spans.mark, say=lambda sentence: None, attachments=attachments)
+        try:
+            session = open_session(parts, Path(folder) / "run", spans=spans)
+            with session.running(parts.saved(session), resume=False, begin=parts.begin):
+                _go_on(parts, session, warm_up)
+                before = _Count.of(session)
+                _go_on(parts, session, measured)
+                return _timing(parts, session, before)
+        finally:
+            parts.close()
+
+
+def _go_on(parts: Parts, session: Session, stretch: Stretch) -> None:
+    """Whole turns, until the stretch is over."""
+    begun, first = time.perf_counter(), session.progress.agent_steps
+    while (
+        session.progress.agent_steps - first < stretch.agent_steps
+        or time.perf_counter() - begun < stretch.seconds
+    ) and session.goes_on():
+        parts.turn(session)
+
+
+@dataclass(frozen=True)
+class _Count:
+    """Where a run is, and when."""
+
+    seconds: float
+    agent_steps: int
+    updates: int
+    split_seconds: Mapping[str, float]
+
+    @classmethod
+    def of(cls, session: Session) -> _Count:
+        progress = session.progress
+        split = {p: s for p, s in session.spans.seconds().items() if p != EVALUATION}
+        return cls(time.perf_counter(), progress.agent_steps, progress.updates, split)
+
+
+def _timing(parts: Parts, session: Session, before: _Count) -> Timing:
+    after = _Count.of(session)
+    split = {p: after.split_seconds[p] - s for p, s in before.split_seconds.items()}
+    row = session.progress.last_row
+    return Timing(
+        agent_steps=after.agent_steps - before.agent_steps,
+        updates=after.updates - before.updates,
+        seconds=after.seconds - before.seconds,
+        split_seconds=split,
+        frame_skip=parts.engine.settings.protocol.frame_skip,
+        score=session.progress.scores.mean,
+        losses={k: float(v) for k, v in row.items() if "/" in k and v is not None},
+    )

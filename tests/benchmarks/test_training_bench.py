@@ -1,0 +1,106 @@
+"""`bench training`: contenders do the same work, and its table fits a terminal."""
+
+from __future__ import annotations
+
+import pytest
+
+from scanline import recipes
+from scanline.benchmarks import own, training
+from scanline.benchmarks.work import Work
+
+ROW = {
+    "recipe": "accelerated-categorical-dqn",
+    "peer": "sb3-vector",
+    "num_envs": 128,
+    "batch_size": 2048,
+    "agent_sps": 12345.6,
+    "agent_sps_spread": 0.1234,
+    "ups": 1234.5,
+    "limit_sps": 23456.7,
+    "times_peer": 12.34,
+}
+
+
+def test_the_table_is_never_cut_at_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    training.show([ROW, {**ROW, "peer": None}])
+    lines = capsys.readouterr().out.strip().splitlines()
+    assert max(map(len, lines)) <= 80
+    assert lines[2].split() == [
+        *("accelerated-categorical-dqn", "sb3-vector", "128", "2048"),
+        *("12,346", "12%", "1,234", "23,457", "12.3"),
+    ]
+
+
+def test_value_recipes_get_a_replay_that_peers_can_hold_and_blocks_that_come_out_even() -> None:
+    assert training.settings_of("a2c", {}) == {}
+    assert training.settings_of("dqn", {}) == training.REPLAY_SETTINGS
+    for num_envs in (2, 8, 16, 64):
+        changes = {"num_envs": num_envs}
+        found = training.settings_of("fast-dqn", changes)
+        recipe = recipes.find("fast-dqn").replace(**changes, **found)
+        assert recipe.pace.target_agent_steps % (num_envs * 50) == 0
+
+
+def test_every_contender_shares_the_settings() -> None:
+    bench = training.TrainingBench(recipes=("dqn",), peers=("sb3",), settings={"num_envs": 2})
+    works = training.contenders(bench, "native")
+    assert [work.peer for work in works] == [None, "sb3", "sb3-vector"]
+    assert all(work.settings == works[0].settings for work in works)
+    assert works[0].settings["num_envs"] == 2
+
+
+@pytest.mark.parametrize("recipe", ["a2c", "ppo", "dqn", "fast-dqn"])
+def test_our_own_work_is_timed_with_its_limit(recipe: str) -> None:
+    small = {"network": "nips"}
+    if recipe in ("dqn", "fast-dqn"):
+        small |= {**training.settings_of(recipe, {}), "learning_starts_agent_steps": 100}
+    if recipe == "fast-dqn":
+        small |= {"target_agent_steps": 160, "rollout_agent_steps": 5}
+    work = Work(
+        recipe=recipe,
+        game="pong",
+        engine="native",
+        seconds=0.3,
+        warm_up_seconds=0.0,
+        torch_threads=1,
+        settings=small,
+    )
+    figures = own.run(work)
+    assert figures["raw_fps"] == pytest.approx(4 * figures["agent_sps"])
+    assert figures["limit_sps"] > 0 and figures["ups"] > 0
+
+
+@pytest.mark.parametrize(
+    ("recipe", "kind", "updates_per_count"),
+    [("a2c", "A2C", 1), ("ppo", "PPO", 4), ("dqn", "DQN", 1)],
+)
+def test_sb3_is_given_the_recipes_work(recipe: str, kind: str, updates_per_count: int) -> None:
+    pytest.importorskip("stable_baselines3")
+    pytest.importorskip("ale_py")
+    from scanline.benchmarks.peers import sb3
+
+    changes = training.settings_of(recipe, {})
+    row = recipes.find(recipe).replace(**changes)
+    envs = sb3.VectorAdapter("pong", row.sampling.num_envs)
+    try:
+        model, first, per_count = sb3.matched(row, envs)
+        assert (type(model).__name__, per_count) == (kind, updates_per_count)
+        if kind == "DQN":
+            assert (model.batch_size, model.buffer_size, first) == (32, 20_000, 2_000)
+            assert (model.train_freq.frequency, model.gradient_steps) == (4, 1)
+            assert model.policy.optimizer.defaults["centered"]
+        if kind == "PPO":
+            assert (model.n_steps, model.batch_size, model.n_epochs) == (128, 256, 4)
+        extractor = model.q_net if kind == "DQN" else model.policy
+        size = sum(p.numel() for p in extractor.features_extractor.parameters())
+        assert size == 1_684_128  # the layers of `nature`, their 512 units included
+    finally:
+        envs.close()
+
+
+def test_a_recipe_that_sb3_does_not_have_is_refused() -> None:
+    pytest.importorskip("stable_baselines3")
+    from scanline.benchmarks.peers import sb3
+
+    with pytest.raises(ValueError, match="sb3 has no Vtrace"):
+        sb3.matched(recipes.find("cule-vtrace"), None)

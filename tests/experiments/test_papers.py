@@ -1,0 +1,179 @@
+"""The other papers' experiments: their numbers are consistent, their claims decide as they say."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from scanline import training
+from scanline.experiments import (
+    EXPERIMENTS,
+    Cell,
+    accelerated,
+    accelerated_secondary,
+    cule,
+    learning,
+    paac,
+)
+from scanline.experiments.coprocessor import SimulatedCoprocessor, TinyPolicy
+from scanline.experiments.sampling import sampling_rate
+
+CATCH = "scanline/Catch-v0"
+
+
+@pytest.mark.parametrize(("place", "row"), cule.PAPER_ROWS.items())
+def test_cule_s_table_is_consistent(place: tuple[str, Any], row: tuple[float, ...]) -> None:
+    """Updates/s times environments times steps per update are the training frames/s."""
+    _, (num_envs, _, _, steps_per_update) = place
+    thousands, updates_per_second = row[:2]
+    assert updates_per_second * num_envs * steps_per_update / 1e3 == pytest.approx(
+        thousands, rel=0.04
+    )
+
+
+def test_the_learning_rates_are_the_paper_s_and_between_them_straight_in_logarithms() -> None:
+    for size, rate in accelerated_secondary.RATES.items():
+        assert accelerated_secondary.rate_of(size) == pytest.approx(rate)
+    assert accelerated_secondary.rate_of(128) == pytest.approx(math.sqrt(2.5e-4 * 7.5e-4))
+    assert accelerated_secondary.rate_of(4096) == pytest.approx(15e-4)
+
+
+def taught(first: int, second: int, **changes: Any) -> dict[str, Any]:
+    """A small cell of the secondary learner."""
+    recipe = {
+        "training_intensity": 0.5,
+        "learning_starts_agent_steps": 64,
+        "capacity_agent_steps": 512,
+        "decorrelation_agent_steps": 0,
+        "target_agent_steps": 64,
+        "torch_threads": 1,
+    }
+    settings = {"first": first, "second": second, "seed": 0, "recipe": recipe}
+    settings |= {"agent_steps": 256, "every": 128, "pause": 32, **changes}
+    cell = Cell(name=f"{first}-teaches-{second}.0", settings=settings)
+    return dict(accelerated_secondary.measure(cell, {}))
+
+
+def test_a_second_learner_keeps_its_own_rate_and_does_not_disturb_the_first() -> None:
+    large, small = taught(16, 32), taught(16, 8)
+    for result in (large, small):
+        assert [p["agent_steps"] for p in result["pauses"]] == [128, 256]
+    last_large, last_small = large["pauses"][-1], small["pauses"][-1]
+    assert last_large["first_updates"] == (256 - 64) // 32
+    assert last_large["second_updates"] == (256 - 64) // 64
+    assert last_small["second_updates"] == (256 - 64) // 16
+    assert last_large["first_norm"] == last_small["first_norm"]
+    assert last_large["second_norm"] != last_small["second_norm"]
+
+
+def pair(first: float, second: float, norms: tuple[float, float] = (1.0, 2.0)) -> dict[str, Any]:
+    pause = {"first_score": first, "second_score": second, "agent_steps": 1}
+    return {"pauses": [{**pause, "first_norm": norms[0], "second_norm": norms[1]}]}
+
+
+def test_claims_of_the_second_learner() -> None:
+    results = {
+        "64-teaches-2048.0": pair(100.0, 3.0, norms=(5.0, 4.0)),
+        "2048-teaches-64.0": pair(100.0, 95.0, norms=(4.0, 5.0)),
+        "256-teaches-256.0": pair(100.0, 90.0),
+    }
+    claims = EXPERIMENTS["accelerated-secondary-learner"].claims
+    assert [claim.find(results).holds for claim in claims] == [True, True, True, True]
+    failed = {**results, "2048-teaches-64.0": pair(100.0, 10.0, norms=(5.0, 4.0))}
+    assert [claim.find(failed).holds for claim in claims] == [False, True, True, False]
+    unlearned = {name: pair(2.0, 2.0) for name in results}
+    assert claims[0].find(unlearned).holds is None
+
+
+def curve(*scores: float | None, reached: bool = False, seconds: float = 60.0) -> dict[str, Any]:
+    points = [[100 * (n + 1), 10.0 * (n + 1), score] for n, score in enumerate(scores)]
+    row = {"curve": points, "agent_steps": 100, "seconds": seconds, "agent_sps": 10.0, "ups": 1.0}
+    return {**row, "updates": 5, "score": scores[-1], "reached": reached}
+
+
+def test_a_curve_tells_when_a_score_was_reached() -> None:
+    found = curve(None, -20.0, 3.0, 1.0)
+    assert learning.scored(found) == [(200, 20.0, -20.0), (300, 30.0, 3.0), (400, 40.0, 1.0)]
+    assert learning.steps_to(found, 1.0) == 300
+    assert learning.steps_to(found, 5.0) is None
+
+
+def test_paac_s_claims() -> None:
+    alike, diverges = EXPERIMENTS["paac-scaling"].claims
+    good = {f"pong-{n}": curve(-20.0, 1.0, 10.0) for n in (16, 32, 64, 128)}
+    results = {**good, "pong-256": curve(-20.0, -21.0, -21.0)}
+    assert (alike.find(results).holds, diverges.find(results).holds) == (True, True)
+    flat = {name: curve(-20.0, -20.0) for name in results}
+    assert (alike.find(flat).holds, diverges.find(flat).holds) == (None, None)
+    shares = {"environment": 50.0, "learning": 30.0, "acting": 7.0, "other": 13.0}
+    usage = {f"nips-{n}": {"agent_sps": 1000.0 + n, "shares": shares} for n in (16, 32, 64)}
+    usage["nature-32"] = {"agent_sps": 600.0, "shares": shares}
+    claims = EXPERIMENTS["paac-time-usage"].claims
+    assert [claim.find(usage).holds for claim in claims] == [True, True, True]
+    assert len(paac.usage_tables("smoke", usage)[0].rows) == 4
+
+
+def test_cule_s_claims_and_tables(tmp_path: Path) -> None:
+    (sooner,) = EXPERIMENTS["cule-training"].claims
+    plain, batched = "pong-120-1-5-5", "pong-120-20-20-1"
+    fast = {plain: curve(1.0), batched: curve(18.0, reached=True)}
+    slow = {plain: curve(18.0, reached=True), batched: curve(18.0, reached=True, seconds=90.0)}
+    verdicts = [
+        sooner.find(r).holds for r in (fast, slow, {plain: curve(None), batched: curve(None)})
+    ]
+    assert verdicts[:2] == [True, False] and verdicts[2] is None
+    rows = cule.training_tables("smoke", fast)[0].rows
+    assert rows[0][3:5] == [None, None] and rows[1][3] == pytest.approx(1.0)
+    assert rows[1][5:] == [3.0, 24.9, 8.4, 1.5]
+    cule.training_plot("smoke", fast, tmp_path / "plot.png")
+    assert (tmp_path / "plot.png").stat().st_size > 1_000
+
+
+def test_load_claims_compare_engines_and_loads() -> None:
+    rates = {"emulation": 9.0, "inference": 6.0, "training": 3.0}
+    results = {
+        f"pong-{load}-{engine}-16": {"raw_fps": rate * (2 if engine == "native" else 1)}
+        for load, rate in rates.items()
+        for engine in cule.ENGINES
+    }
+    order, faster = EXPERIMENTS["cule-load"].claims
+    assert order.find(results).holds and faster.find(results).holds
+    results["pong-training-native-16"] = {"raw_fps": 1.0}
+    assert not faster.find(results).holds
+
+
+def test_sampling_claims_compare_groups() -> None:
+    def rates(two: float) -> dict[str, Any]:
+        found = {
+            f"{kind}-{n}": {"agent_sps": 10.0 + n} for kind in accelerated.KINDS for n in (8, 32)
+        }
+        return found | {f"simulated-2-{n}": {"agent_sps": two + n} for n in (8, 32)}
+
+    real, simulated, rises, near = EXPERIMENTS["accelerated-sampling"].claims
+    good = rates(20.0)
+    assert simulated.find(good).holds and rises.find(good).holds and near.find(good).holds
+    assert not real.find(good).holds
+    assert not near.find(rates(-7.0)).holds
+
+
+@pytest.mark.parametrize("decider", ["random", "network", "simulated"])
+def test_a_sampler_alone_has_a_rate(decider: Any) -> None:
+    network = TinyPolicy if decider == "simulated" else "nips-104x80"
+    plan = training.make_plan("accelerated-a2c", "pong", num_envs=2, network=network)
+    device = SimulatedCoprocessor(1e-3, 0.0)
+    rate = sampling_rate(plan, decider, seconds=0.2, device=device)
+    assert rate > 0
+    if decider == "simulated":
+        assert rate < 2 / 1e-3 and device.num_calls > 10
+
+
+def test_a_learning_curve_is_that_of_a_run() -> None:
+    small = {"network": "mlp", "num_workers": 0, "torch_threads": 1}
+    found = learning.learning_curve("a2c", CATCH, agent_steps=800, **small)
+    assert found["agent_steps"] == 800 and found["updates"] == 10
+    assert [point[0] for point in found["curve"]] == list(range(80, 801, 80))
+    assert torch.isfinite(torch.tensor(found["agent_sps"])) and not found["reached"]

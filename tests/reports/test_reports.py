@@ -1,0 +1,155 @@
+"""The page of a run: what it says is what the run's files say, and it needs nothing else."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import scanline
+from scanline import cli, reports
+from scanline.reports import charts
+
+SETTINGS = {"game": "pong", "recipe": {"name": "a2c", "rate": 0.1}, "run": {"seed": 7}}
+
+
+def make_run(folder: Path, num_rows: int = 3, **changes: Any) -> Path:
+    """The files of a run, without the run."""
+    folder.mkdir()
+    record = {"settings": {**SETTINGS, **changes}, "versions": {"torch": "2"}, "machine": {}}
+    (folder / "settings.json").write_text(json.dumps(record))
+    rows, rates = [], []
+    for n in range(1, num_rows + 1):
+        score = None if n == 1 else 2.5 * n
+        rows.append({"agent_steps": 100 * n, "raw_frames": 400 * n, "updates": n})
+        rows[-1] |= {"charts/episodic_return": score, "losses/policy<loss": 0.5 / n}
+        rates.append({"agent_steps": 100 * n, "training_seconds": 60.0 * n, "charts/SPS": 5.0})
+        rates[-1] |= {"perf/time_acting": 15.0, "perf/time_learning": 45.0}
+    for name, lines in (("progress", rows), ("rates", rates)):
+        text = "".join(json.dumps(line) + "\n" for line in lines)
+        (folder / f"{name}.jsonl").write_text(text)
+    return folder
+
+
+class Balanced(HTMLParser):
+    """Fails where a tag is not closed in order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.seen: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        self.seen.append(tag)
+        if tag not in ("meta",):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: Any) -> None:
+        self.seen.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def page_of(*folders: Path, out: Path | None = None) -> str:
+    text = reports.write(list(folders), out).read_text()
+    parser = Balanced()
+    parser.feed(text)
+    assert parser.open == []
+    assert not re.search(r"(src|href)=|url\(|@import|<script|<link", text)
+    return text
+
+
+def test_the_page_says_what_the_files_say(tmp_path: Path) -> None:
+    text = page_of(make_run(tmp_path / "run"))
+    assert (tmp_path / "run" / "report.html").exists()
+    cells = re.findall(r"<td[^>]*>([^<]*)</td>", text)
+    assert cells[:9] == [
+        *("a2c on pong, seed 7", "300", "1,200", "3", "0:03:00"),
+        *("2", "7.5", "7.5", "-"),
+    ]
+    assert "acting 25 %" in text and "learning 75 %" in text
+    assert "policy&lt;loss" in text and "policy<loss" not in text
+    assert "recipe.rate" in text
+
+
+def test_several_runs_share_charts_and_show_what_differs(tmp_path: Path) -> None:
+    first = make_run(tmp_path / "one")
+    second = make_run(tmp_path / "two", recipe={"name": "a2c", "rate": 0.2})
+    text = page_of(first, second, out=tmp_path / "both.html")
+    assert "a2c on pong, seed 7 (one)" in text and "(two)" in text
+    differs = text[text.index("differs") : text.index("equal in all runs")]
+    assert "recipe.rate" in differs and "recipe.name" not in differs
+    assert text.count("<polyline") % 2 == 0
+
+
+def test_a_run_without_rows_and_one_with_a_cut_line_can_be_reported(tmp_path: Path) -> None:
+    assert "Nothing was logged yet" in page_of(make_run(tmp_path / "new", num_rows=0))
+    cut = make_run(tmp_path / "cut")
+    with open(cut / "progress.jsonl", "a") as file:
+        file.write('{"agent_steps": 4')
+    assert '<td class="number">300</td>' in page_of(cut)
+
+
+def test_evaluations_are_drawn_and_the_best_is_named(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "run")
+    rows = [{"agent_steps": 100, "mean": 1.5}, {"agent_steps": 200, "mean": None}]
+    (run / "evaluations.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    text = page_of(run)
+    assert "1.5 at 100" in text and "Score of evaluations" in text
+
+
+def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(reports.ReportError, match="no run in"):
+        reports.write([tmp_path])
+    (tmp_path / "settings.json").write_text("{}")
+    with pytest.raises(reports.ReportError, match="cannot be read"):
+        reports.write([tmp_path])
+    with pytest.raises(reports.ReportError, match="at least one"):
+        reports.write([])
+
+
+def test_a_run_ends_with_its_report_and_the_command_makes_it_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    small = {"network": "mlp", "num_workers": 0, "torch_threads": 1, "tensorboard": False}
+    run = scanline.train(
+        *("a2c", "scanline/Catch-v0"),
+        agent_steps=800,
+        log_every_agent_steps=200,
+        live=False,
+        out=tmp_path / "run",
+        say=lambda sentence: None,
+        **small,
+    )
+    page = run.folder / "report.html"
+    assert "a2c on scanline/Catch-v0" in page.read_text()
+    page.unlink()
+    assert cli.main(["report", str(run.folder)]) == 0
+    assert page.exists() and str(page) in capsys.readouterr().out
+    assert cli.main(["report", str(tmp_path)]) == 2
+
+
+@given(st.floats(-1e9, 1e9), st.floats(1e-6, 1e9))
+def test_ticks_are_round_and_inside(low: float, width: float) -> None:
+    high = low + width
+    found = charts.ticks(low, high)
+    if not high > low:
+        assert found == [low]
+        return
+    slack = (high - low) * 1e-6 + abs(low) * 1e-12
+    assert all(low - slack <= tick <= high + slack for tick in found)
+    assert len(found) <= 7
+
+
+def test_thinning_keeps_both_ends() -> None:
+    points = [(float(n), 0.0) for n in range(1000)]
+    thin = charts.thinned(points, most=10)
+    assert len(thin) == 10 and thin[0] == points[0] and thin[-1] == points[-1]
+    assert charts.thinned(points[:3], most=10) == points[:3]
