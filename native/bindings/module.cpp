@@ -5,10 +5,13 @@ namespace scanline {
 void bind_observer(nanobind::module_& m);
 void bind_batch(nanobind::module_& m);
 void bind_console(nanobind::module_& m);
+void bind_layers(nanobind::module_& m);
 }  // namespace scanline
 
 NB_MODULE(_native, m) {
+  nanobind::set_leak_warnings(false);  // caches keep some objects until the process ends
   scanline::bind_observer(m);
   scanline::bind_batch(m);
   scanline::bind_console(m);
+  scanline::bind_layers(m);
 }

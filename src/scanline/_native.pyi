@@ -90,3 +90,57 @@ class Observer:
 def setting_fields() -> list[str]: ...
 def setting_choices() -> dict[str, list[str]]: ...
 def has_avx2() -> bool: ...
+
+class ConvStack:
+    def __init__(self, sizes: list[list[int]]) -> None: ...
+    @staticmethod
+    def refusal(sizes: list[list[int]]) -> str | None: ...
+    @property
+    def feature_floats(self) -> int: ...
+    @property
+    def kept_floats(self) -> int: ...
+    def forward(
+        self,
+        pictures: Any,
+        scale: float,
+        offset: float,
+        weights: list[Any],
+        kept: Any,
+        features: Any,
+    ) -> None: ...
+    def backward(
+        self,
+        pictures: Any,
+        scale: float,
+        offset: float,
+        weights: list[Any],
+        kept: Any,
+        features: Any,
+        feature_gradients: Any,
+        gradients: list[Any],
+    ) -> None: ...
+
+def layer_threads() -> int: ...
+def set_layer_threads(num_threads: int) -> None: ...
+def rmsprop(
+    gradient: Any,
+    parameter: Any,
+    square: Any,
+    mean: Any,
+    decay: float,
+    epsilon: float,
+    epsilon_inside_root: bool,
+    learning_rate: float,
+) -> None: ...
+def dense_refusal(inputs: int, units: int) -> str | None: ...
+def dense_forward(rows: Any, weights: Any, biases: Any, out: Any, rectified: bool) -> None: ...
+def dense_backward(
+    rows: Any,
+    weights: Any,
+    out: Any,
+    out_gradients: Any,
+    row_gradients: Any,
+    weight_gradients: Any,
+    bias_gradients: Any,
+    rectified: bool,
+) -> None: ...

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from scanline.parameters import OptimiserSettings, build_optimiser
+from scanline.parameters import OptimiserSettings, RMSProp, build_optimiser
 
 NUM_UPDATES = 20
 RATE = 0.01
@@ -94,6 +94,35 @@ def test_rmsprop_with_epsilon_outside_and_start_0_is_pytorchs(centred):
     mine = stepped(OptimiserSettings(decay=0.95, epsilon=1e-2, centred=centred))
     for one, other in zip(mine, moved, strict=True):
         torch.testing.assert_close(one, other.detach(), rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("inside", [False, True])
+@pytest.mark.parametrize("centred", [False, True])
+def test_rmsprop_in_one_pass_equals_its_whole_arrays(inside, centred):
+    settings = OptimiserSettings(epsilon=1e-3, epsilon_inside_root=inside, centred=centred)
+    moved, other = parameters(), parameters()
+    one_pass, whole = RMSProp(moved, settings), RMSProp(other, settings, fused=False)
+    for update in range(NUM_UPDATES):
+        for each in (moved, other):
+            set_gradients(each, update)
+        before = [each._version for each in moved]
+        one_pass.step(RATE)
+        whole.step(RATE)
+        assert all(each._version > old for each, old in zip(moved, before, strict=True))
+    for one, two in zip(moved, other, strict=True):
+        torch.testing.assert_close(one.detach(), two.detach(), rtol=2e-6, atol=2e-7)
+
+
+def test_rmsprop_pairs_gradients_of_another_memory_order_rightly():
+    settings = OptimiserSettings(epsilon=1e-3)
+    moved, other = parameters(), parameters()
+    for each, optimiser in ((moved, RMSProp(moved, settings)), (other, RMSProp(other, settings))):
+        set_gradients(each, 0)
+        if each is other:
+            each[2].grad = each[2].grad.contiguous()
+        optimiser.step(RATE)
+    for one, two in zip(moved, other, strict=True):
+        torch.testing.assert_close(one.detach(), two.detach(), rtol=2e-6, atol=2e-7)
 
 
 def test_rmsprop_of_tensorflow_1_takes_its_known_first_step():

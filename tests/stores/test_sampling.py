@@ -14,6 +14,7 @@ from scanline.stores import ReplaySettings
 from scanline.stores.sampling import (
     Circle,
     Draw,
+    Draws,
     PrioritisedRule,
     PrioritisedSampling,
     UniformSampling,
@@ -88,7 +89,7 @@ def test_weights_equal_their_definition(seed: int, agent_steps: int) -> None:
     values = np.random.default_rng(seed).random(60)
     rule.learn(np.arange(60), values)
     places = np.zeros(8, np.int64)
-    rule.draw(Draw(seed, agent_steps=agent_steps), places)
+    rule.draw(Draw(Draws(seed), 0, agent_steps), places)
     beta = 0.4 + 0.6 * min(agent_steps / 100, 1.0)
     leaves = rule._tree.leaves
     slow = [(16 * leaves[place] / leaves.sum()) ** -beta for place in places]
@@ -104,7 +105,7 @@ def test_draws_are_stratified_and_in_proportion() -> None:
     rule.learn(np.arange(3), np.array([1.0, 3.0, 6.0]))
     counts, places = np.zeros(3), np.zeros(10, np.int64)
     for seed in range(400):
-        rule.draw(Draw(seed), places)
+        rule.draw(Draw(Draws(seed), 0, 0), places)
         # Ten strata: shares of 1, 3 and 6 tenths are met within one item in every single batch.
         np.testing.assert_allclose(np.bincount(places, minlength=3), [1, 3, 6], atol=1)
         counts += np.bincount(places, minlength=3)
@@ -118,7 +119,7 @@ def test_draws_within_a_stratum_follow_the_priorities() -> None:
     rule.learn(np.arange(6), np.arange(1.0, 7.0) ** 2)
     counts, places = np.zeros(6), np.zeros(1, np.int64)
     for seed in range(4000):
-        rule.draw(Draw(seed), places)
+        rule.draw(Draw(Draws(seed), 0, 0), places)
         counts[places[0]] += 1
     expected = 4000 * np.arange(1.0, 7.0) / 21
     chi = ((counts - expected) ** 2 / expected).sum()
@@ -138,7 +139,7 @@ def per_env_by_definition(draw: Draw, size: int, circle: Circle, moved: Window) 
     places = []
     for item in range(size):
         turn, env = divmod(draw.number * size + item, circle.num_envs)
-        chance = streams.uniforms(draw.seed, "replay", circle.first_env_id + env, turn)
+        chance = streams.uniforms(draw.of.seed, "replay", circle.first_env_id + env, turn)
         number = int((float(chance[0]) + float(chance[1]) / 2**24) * (moved.last - moved.first)[0])
         row = int(moved.first[env]) + number
         places.append(row % circle.num_rows * circle.num_envs + env)
@@ -161,7 +162,7 @@ def test_two_learners_draw_what_one_draws(seed: int, update: int, num: int, each
             places = np.zeros(size // learners, np.int64)
             rule = UniformSampling(spread="per-env").start(circle, len(places))
             rule.move(moved)
-            draw = Draw(seed, first_env_id=circle.first_env_id, number=update)
+            draw = Draw(Draws(seed, first_env_id=circle.first_env_id), update, 0)
             rule.draw(draw, places)
             assert places.tolist() == per_env_by_definition(draw, len(places), circle, moved)
             row, env = np.divmod(places, circle.num_envs)
@@ -175,7 +176,7 @@ def test_draws_per_environment_are_uniform_over_its_steps() -> None:
     rule.move(window([15, 15, 15], [25, 25, 25]))
     counts, places = np.zeros(60), np.zeros(6, np.int64)
     for update in range(2000):
-        rule.draw(Draw(3, number=update), places)
+        rule.draw(Draw(Draws(3), update, 0), places)
         counts += np.bincount(places, minlength=60)
         assert (np.bincount(places % 3) == 2).all()
     drawable = {row % 20 * 3 + env for row in range(15, 25) for env in range(3)}

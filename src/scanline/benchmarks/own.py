@@ -79,8 +79,9 @@ def rollout_limit(loop: Loop, seconds: float) -> float:
     uniforms = torch.rand((slot.actions.shape[1], 2))
 
     def turn() -> None:
-        for t in range(slot.num_steps):
-            loop.policy(slot.observation(t), uniforms, 0)
+        with loop.memory.keeping():
+            for t in range(slot.num_steps):
+                loop.policy(slot.observation(t), uniforms, 0)
         with torch.no_grad():
             loop.store.put(loop.algorithm.prepare(loop.parameters.views, slot))
         for batch in loop.store.batches():
@@ -138,7 +139,8 @@ def _ready(parts: training.Parts) -> tuple[Batch, Tensor]:
 
 
 def _update(loop: Loop, batch: Batch) -> None:
-    result = loop.algorithm.loss(loop.parameters.views, batch)
+    with loop.memory.recalling():
+        result = loop.algorithm.loss(loop.parameters.views, batch)
     loop.parameters.apply(result.losses, loop.learning_rate(0))
 
 

@@ -7,5 +7,16 @@ A published network is a row in trunks.py; heads.py says what comes out.
 
 from .build import Network, OwnNetwork, build, descriptions
 from .heads import HeadSettings
+from .kernels import Kernels, share_cores
+from .memory import Memory
 
-__all__ = ["HeadSettings", "Network", "OwnNetwork", "build", "descriptions"]
+__all__ = [
+    "HeadSettings",
+    "Kernels",
+    "Memory",
+    "Network",
+    "OwnNetwork",
+    "build",
+    "descriptions",
+    "share_cores",
+]

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from ..records import Outputs, Spaces
 from .heads import HeadSettings, Streams, build_head
+from .kernels import Kernels
 from .layers import RULES, Layers
 from .trunks import TRUNKS, Trunk, build_trunk, output_size
 
@@ -55,7 +56,12 @@ class Network(nn.Module):
 
 
 def build(
-    network: str | OwnNetwork, spaces: Spaces, head: str | HeadSettings, *, seed: int
+    network: str | OwnNetwork,
+    spaces: Spaces,
+    head: str | HeadSettings,
+    *,
+    seed: int,
+    kernels: Kernels = "native",
 ) -> nn.Module:
     """The network, its first weights a function of `seed` alone."""
     settings = HeadSettings(kind=head) if isinstance(head, str) else head
@@ -63,7 +69,7 @@ def build(
         if not isinstance(network, str):
             return build_own(network, spaces, seed)
         trunk = fitting_trunk(network, spaces)
-        layers = Layers(RULES[trunk.rule], torch.Generator().manual_seed(seed))
+        layers = Layers(RULES[trunk.rule], torch.Generator().manual_seed(seed), kernels)
         body, features = build_trunk(trunk, spaces, layers)
         streams = Streams(layers, features, trunk.hidden)
         return Network(

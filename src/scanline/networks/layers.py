@@ -19,6 +19,8 @@ from typing import Literal
 import torch
 from torch import Generator, Tensor, nn
 
+from .kernels import Kernels, can_be_native, dense_rectified
+
 Layer = nn.Conv2d | nn.Linear
 Role = Literal["hidden", "policy", "value", "q"]
 Rule = Callable[[Layer, Role, Generator], None]
@@ -81,12 +83,27 @@ def bias_of(layer: Layer) -> Tensor:
     return layer.bias
 
 
+class DenseStream(nn.Sequential):
+    """Dense layers, each followed by a rectifier, by the native kernels where they can."""
+
+    def forward(self, rows: Tensor) -> Tensor:
+        for layer in self:
+            if isinstance(layer, nn.Linear):
+                if can_be_native(layer, rows):
+                    rows = dense_rectified(layer, rows)
+                else:
+                    rows = torch.relu(layer(rows))
+        return rows
+
+
 @dataclass(frozen=True)
 class Layers:
     """Makes layers, initialised in the order of the calls."""
 
     rule: Rule
     generator: Generator
+    kernels: Kernels = "native"
+    """Who does the matrix work on a CPU."""
 
     def conv(
         self, channels: int, filters: int, kernel: int, *, stride: int = 1, padding: int = 0
@@ -112,4 +129,4 @@ class Layers:
         for units in hidden:
             steps += [self.dense(features, units), nn.ReLU(inplace=True)]
             features = units
-        return nn.Sequential(*steps)
+        return DenseStream(*steps) if self.kernels == "native" else nn.Sequential(*steps)

@@ -21,8 +21,9 @@ from typing import Literal
 from torch import Tensor, nn
 
 from ..records import Spaces
+from .kernels import Sizes, conv_features
 from .layers import Layers
-from .planes import CENTRED, SIGNED, UNIT, PixelScale, flat_values, image_planes
+from .planes import CENTRED, SIGNED, UNIT, PixelScale, flat_values
 
 
 @dataclass(frozen=True)
@@ -148,14 +149,15 @@ TRUNKS: Mapping[str, Trunk] = MappingProxyType(
 class ConvTrunk(nn.Module):
     """Images to the features of the last convolution, flattened as [H, W, C]."""
 
-    def __init__(self, convs: nn.Sequential, pixels: PixelScale) -> None:
+    def __init__(self, convs: nn.Sequential, pixels: PixelScale, sizes: Sizes | None) -> None:
         super().__init__()
         self.convs = convs
         self.pixels = pixels
+        self.sizes = sizes
+        """What the native kernels need to know; None leaves the work to PyTorch."""
 
     def forward(self, observations: Tensor) -> Tensor:
-        maps: Tensor = self.convs(image_planes(observations, self.pixels))
-        return maps.permute(0, 2, 3, 1).flatten(1)  # a view: channels are last in memory
+        return conv_features(self.convs, self.sizes, self.pixels, observations)
 
 
 class FlatTrunk(nn.Module):
@@ -176,10 +178,14 @@ def build_trunk(trunk: Trunk, spaces: Spaces, layers: Layers) -> tuple[nn.Module
     height, width, *colours = spaces.frame_shape
     channels = spaces.stack * math.prod(colours)
     steps: list[nn.Module] = []
+    sizes: list[tuple[int, ...]] = []
     for conv in trunk.convs:
         steps += conv_steps(conv, channels, (height, width), layers)
+        border = (*padding(conv, height), *padding(conv, width))
+        sizes.append((height, width, channels, conv.filters, conv.kernel, conv.stride, *border))
         height, width, channels = output_size(conv, height), output_size(conv, width), conv.filters
-    return ConvTrunk(nn.Sequential(*steps), trunk.pixels), height * width * channels
+    native = tuple(sizes) if layers.kernels == "native" and not colours else None
+    return ConvTrunk(nn.Sequential(*steps), trunk.pixels, native), height * width * channels
 
 
 def conv_steps(

@@ -5,6 +5,7 @@ Knows nothing of losses, clipping, schedules in use or of who computed the gradi
 
 RMSProp is written here because TensorFlow 1, Lasagne, Keras and PyTorch each mean another
 formula by the name, and with the epsilon of 0.1 that A3C uses the difference decides the run.
+On a CPU it runs in one native pass; the same formula in whole arrays is what it is compared with.
 Adam is PyTorch's fused one: a quarter of the time of its foreach form on a CPU.
 """
 
@@ -129,13 +130,16 @@ class Optimiser(Protocol):
 class RMSProp:
     """p -= rate * g / denominator, the denominator from decaying averages of g and g squared."""
 
-    def __init__(self, parameters: Sequence[Tensor], settings: OptimiserSettings) -> None:
+    def __init__(
+        self, parameters: Sequence[Tensor], settings: OptimiserSettings, fused: bool = True
+    ) -> None:
         self.parameters = list(parameters)
         self.settings = settings
         start = settings.square_starts_at
         self.square = [torch.full_like(each, start) for each in self.parameters]
         self.mean = [torch.zeros_like(each) for each in self.parameters] if settings.centred else []
         self._denominator = [torch.empty_like(each) for each in self.parameters]
+        self._fused = fused and all(map(_is_dense, self.parameters))
 
     @torch.no_grad()
     def step(self, learning_rate: float) -> None:
@@ -143,9 +147,29 @@ class RMSProp:
         if not moved:
             return
         gradients = [grad for each in self.parameters if (grad := each.grad) is not None]
+        if self._fused and all(map(self._in_order, moved, gradients)):
+            self._step_in_one_pass(moved, gradients, learning_rate)
+            return
         denominators = self._denominators(moved, gradients)
         parameters = [self.parameters[i] for i in moved]
         torch._foreach_addcdiv_(parameters, gradients, denominators, value=-learning_rate)
+
+    def _in_order(self, place: int, gradient: Tensor) -> bool:
+        """Whether raw memory pairs the right numbers."""
+        return gradient.stride() == self.parameters[place].stride()
+
+    def _step_in_one_pass(
+        self, moved: list[int], gradients: list[Tensor], learning_rate: float
+    ) -> None:
+        from .. import _native
+
+        settings = self.settings
+        numbers = (settings.decay, settings.epsilon, settings.epsilon_inside_root, learning_rate)
+        nothing = torch.empty(0)
+        for i, gradient in zip(moved, gradients, strict=True):
+            mean = self.mean[i] if self.mean else nothing
+            _native.rmsprop(gradient, self.parameters[i].detach(), self.square[i], mean, *numbers)
+        torch.autograd.graph.increment_version([self.parameters[i] for i in moved])
 
     def _denominators(self, moved: list[int], gradients: list[Tensor]) -> list[Tensor]:
         """Moves the averages on and gives the root of the square, or of the variance."""
@@ -211,6 +235,13 @@ class Adam:
             self._optimiser.state[parameter] = {
                 name: like(parameter, value) for name, value in slot.items()
             }
+
+
+def _is_dense(parameter: Tensor) -> bool:
+    """Whether a parameter is floats on the CPU without gaps, in any order of its axes."""
+    order = sorted(range(parameter.dim()), key=parameter.stride, reverse=True)
+    plain = parameter.dtype == torch.float32 and parameter.device.type == "cpu"
+    return plain and parameter.detach().permute(order).is_contiguous()
 
 
 def build_optimiser(parameters: Sequence[Tensor], settings: OptimiserSettings) -> Optimiser:

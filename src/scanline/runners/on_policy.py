@@ -12,6 +12,7 @@ from functools import partial
 
 import torch
 
+from ..networks import Memory
 from ..parameters import LocalParameters
 from ..records import Algorithm, Batch, Policy, Store
 from ..samplers import LockstepSampler
@@ -32,6 +33,8 @@ class Loop:
     parameters: LocalParameters
     learning_rate: Callable[[int], float]
     """Of agent steps."""
+    memory: Memory
+    """What acting computed and learning can use again."""
     instruments: Instruments
 
 
@@ -47,7 +50,8 @@ def collect(loop: Loop, session: Listener) -> int:
     """One rollout into the store; gives its number of steps."""
     into = loop.store.slot()
     into.agent_steps = session.progress.agent_steps
-    slot = loop.sampler.collect(loop.policy, into=into)
+    with loop.memory.keeping():
+        slot = loop.sampler.collect(loop.policy, into=into)
     session.spans.mark(LEARNING)
     with torch.no_grad():
         experience = loop.algorithm.prepare(loop.parameters.views, slot)
@@ -72,7 +76,8 @@ def update(loop: Loop, batch: Batch) -> dict[str, Metric]:
     """One update; gives its metrics."""
     learner, instruments = loop.parameters, loop.instruments
     loss = partial(loop.algorithm.loss, learner.views)
-    result = loss(batch)
+    with loop.memory.recalling():
+        result = loss(batch)
     cosine = instruments.cosine_at(learner.version, batch, result, loss, learner.network)
     watch = instruments.norms_at(learner.version)
     rate = loop.learning_rate(batch.agent_steps)

@@ -9,27 +9,24 @@ each with batches of its own, and neither changes what the other sees.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import torch
 
 from ..records import Batch, to_array
 from .gather import Gather
-from .sampling import Draw, Rule
+from .sampling import Draw, Draws, Rule
 
 
 class Reader:
     """Draws for one learner."""
 
-    def __init__(self, gather: Gather, rule: Rule, batch_size: int, first: Draw) -> None:
-        """`first`: the key of its first draw; the others differ from it by their number."""
+    def __init__(self, gather: Gather, rule: Rule, batch_size: int, draws: Draws) -> None:
         self.rule, self.num_draws = rule, 0
-        self._gather, self._first = gather, first
+        self._gather, self._draws = gather, draws
         self._indices = torch.zeros(batch_size, dtype=torch.int64)
 
     def draw(self, agent_steps: int) -> Batch:
         """One batch, keyed by the number of this draw."""
-        draw = replace(self._first, number=self.num_draws, agent_steps=agent_steps)
+        draw = Draw(self._draws, self.num_draws, agent_steps)
         places = to_array(self._indices)
         self.rule.draw(draw, places)
         self._gather.read(places)

@@ -32,7 +32,7 @@ from .n_step import TRUNCATED
 from .reader import Reader
 from .replay_settings import ReplaySettings, ReplayShape, sizes_of, stored_per_env
 from .ring import Ring
-from .sampling import Circle, Draw, Sampling, UniformSampling
+from .sampling import Circle, Draws, Sampling, UniformSampling
 
 
 class Replay:
@@ -62,11 +62,12 @@ class Replay:
         self._begin(columns or {})
 
     def _new_reader(self, batch_size: int, sampling: Sampling, purpose: str) -> Reader:
-        circle = Circle(self._ring.num_rows, self._shape.num_envs, self._shape.first_env_id)
+        first_env_id = self._shape.first_env_id
+        circle = Circle(self._ring.num_rows, self._shape.num_envs, first_env_id)
         accumulator = self._settings.accumulator
         gather = Gather(self._ring, self._finals, self._spaces, accumulator, batch_size)
         rule = sampling.start(circle, batch_size)
-        return Reader(gather, rule, batch_size, Draw(self._seed, purpose, circle.first_env_id))
+        return Reader(gather, rule, batch_size, Draws(self._seed, purpose, first_env_id))
 
     def _begin(self, columns: Mapping[str, Column]) -> None:
         num, steps = self._shape.num_writers, self._shape.rollout_agent_steps

@@ -63,21 +63,28 @@ class Circle:
 
 
 @dataclass(frozen=True)
-class Draw:
-    """Which draw this is: the key of its chance, and the argument of schedules."""
+class Draws:
+    """Whose draws: what keys their chance besides their number."""
 
     seed: int
     purpose: str = "replay"
     first_env_id: int = 0
-    """Global number of the first environment that may be drawn from."""
-    number: int = 0
-    """Draws before this one."""
-    agent_steps: int = 0
+    """Global number of the first environment, so that every learner has chance of its own."""
+
+
+@dataclass(frozen=True)
+class Draw:
+    """Which draw this is: the key of its chance, and the argument of schedules."""
+
+    of: Draws
+    number: int
+    agent_steps: int
 
     @cached_property
     def random(self) -> torch.Generator:
-        """Of this draw alone, and of the learner whose environments begin with this one."""
-        return streams.generator(self.seed, self.purpose, self.number, self.first_env_id)
+        """Of this draw alone."""
+        draws = self.of
+        return streams.generator(draws.seed, draws.purpose, self.number, draws.first_env_id)
 
 
 class Rule(Protocol):
@@ -177,7 +184,7 @@ class UniformPerEnvRule(UniformRule):
     def draw(self, draw: Draw, places: Array) -> None:
         circle = self._circle
         turns, envs = np.divmod(draw.number * len(places) + np.arange(len(places)), circle.num_envs)
-        drawn = streams.uniforms(draw.seed, draw.purpose, circle.first_env_id + envs, turns)
+        drawn = streams.uniforms(draw.of.seed, draw.of.purpose, circle.first_env_id + envs, turns)
         chance = drawn[:, 0].astype(np.float64) + drawn[:, 1] * 2.0**-24  # 48 bits
         number = (chance * self._num_steps).astype(np.int64)
         rows = (self._first[envs] + number) % circle.num_rows

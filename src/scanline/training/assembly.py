@@ -12,9 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-import torch
-
-from .. import acting, engines, networks, parameters, protocols, settings
+from .. import acting, engines, networks, parameters, processes, protocols, settings
 from ..engines import Engine, EngineSettings
 from ..parameters import Learners
 from ..recipes import Recipe
@@ -32,6 +30,7 @@ from ..stores import (
     Replay,
     ReplaySettings,
     ReplayShape,
+    RolloutSettings,
     RolloutStore,
     WindowSettings,
     WindowStore,
@@ -219,7 +218,7 @@ def assemble(
 ) -> Parts:
     """Settings to the parts of one learner."""
     learners = learners or Learners()
-    set_torch_threads(plan, learners)
+    share_cores(plan, learners)
     with engines.pinned(plan.run.pin_cores):
         built, plan = fitting_engines(plan, say, learners)
     try:
@@ -230,11 +229,15 @@ def assemble(
         raise
 
 
-def set_torch_threads(plan: Plan, learners: Learners) -> None:
-    """As asked, or a fair share of the cores where learners would fight for them."""
-    wanted = plan.run.torch_threads
-    if wanted or learners.count > 1:
-        torch.set_num_threads(wanted or cores_of_one(plan))
+def share_cores(plan: Plan, learners: Learners) -> None:
+    """Threads for the network's work, be it done by PyTorch or by the native kernels.
+
+    As many as asked for, or a fair share of the cores where learners would fight for them.
+    """
+    native = plan.run.kernels == "native" and plan.run.device == "cpu"
+    named = isinstance(plan.recipe.network, str)
+    granted = cores_of_one(plan) if learners.count > 1 else processes.granted_cores()
+    networks.share_cores(plan.run.torch_threads or granted, native and named)
 
 
 def wire(
@@ -261,9 +264,19 @@ def wire(
         algorithm=algorithm,
         parameters=learner,
         learning_rate=recipe.optimiser.schedule(recipe.agent_steps, recipe.sampling.num_envs),
+        memory=build_memory(recipe, learner),
         instruments=Instruments(plan.run.instruments, learner.network),
     )
     return Parts(plan, loop, samplers, build_blocks(recipe, loop, samplers), learners)
+
+
+def build_memory(recipe: Recipe, learner: parameters.LocalParameters) -> networks.Memory:
+    """Room for a rollout that is learned from once and whole, from the inputs it was acted on."""
+    store, sampling = recipe.store, recipe.sampling
+    once = isinstance(store, RolloutSettings) and store.epochs == store.num_minibatches == 1
+    same_inputs = not learner.views.state
+    rows = sampling.num_envs * sampling.horizon_agent_steps
+    return networks.Memory(learner.network, rows if once and same_inputs else 0)
 
 
 def source_of(learner: parameters.LocalParameters, pace: Alternate | Concurrent) -> acting.Source:
@@ -296,7 +309,7 @@ def build_learner(
     head = networks.HeadSettings(
         kind=algorithm.head, conv_gradient_scale=recipe.conv_gradient_scale
     )
-    network = networks.build(recipe.network, spaces, head, seed=seed)
+    network = networks.build(recipe.network, spaces, head, seed=seed, kernels=plan.run.kernels)
     return parameters.LocalParameters(
         network.to(device_of(plan, learners.rank)),
         recipe.optimiser,

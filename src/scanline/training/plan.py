@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .. import engines, recipes, settings
+from .. import engines, networks, recipes, settings
 from ..recipes import Recipe
 from ..runners import folder
 from ..runners.instruments import InstrumentSettings
@@ -39,7 +39,9 @@ class RunSettings:
     pin_cores: bool = False
     """Bind engine threads or workers to one core each, and learners to a share of the cores."""
     torch_threads: int | None = None
-    """Threads of PyTorch; all cores when not given. Recorded, because it changes float sums."""
+    """Threads of the network's work; all cores when not given. PyTorch's sums depend on it."""
+    kernels: networks.Kernels = "native"
+    """Who does the matrix work on a CPU: our own kernels where they can, or PyTorch alone."""
     device: str = "cpu"
     """Where the network lives: cpu, cuda, cuda:1, mps."""
     reset: engines.ResetKind = "cached"

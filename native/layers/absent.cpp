@@ -1,0 +1,20 @@
+// absent.cpp -- where the compiler knows no AVX2: every layer is refused, PyTorch does the work.
+#include "conv_stack.h"
+#include "dense.h"
+
+namespace scanline {
+
+static const char* const kReason = "this build has kernels for x86-64 only";
+
+const char* ConvStack::refusal(const std::vector<ConvShape>&) { return kReason; }
+ConvStack::ConvStack(std::vector<ConvShape> shapes) : shapes_(std::move(shapes)) {}
+void ConvStack::forward(const Frames&, i32, const Weights&, float*, float*) const {}
+void ConvStack::backward(const Frames&, i32, const Weights&, const float*, const float*,
+                         const float*, const Gradients&) const {}
+
+const char* dense_refusal(i32, i32) { return kReason; }
+void dense_forward(const DenseShape&, const float*, const float*, const float*, float*) {}
+void dense_backward(const DenseShape&, const float*, const float*, const float*, const float*,
+                    float*, float*, float*) {}
+
+}  // namespace scanline

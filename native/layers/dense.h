@@ -1,0 +1,29 @@
+// dense.h -- one dense layer and its rectifier, forwards and backwards.
+//
+// Takes rows [num, inputs] and weights [units, inputs], all contiguous; gives rows [num, units] and
+// gradients in the layout of what they belong to. Knows no loss, no optimiser and no Python.
+//
+// Every number is summed by one thread in one order: results do not depend on their number.
+#pragma once
+
+#include "../core/types.h"
+
+namespace scanline {
+
+struct DenseShape {
+  i32 num, inputs, units;
+  bool rectified;
+};
+
+// Why such a layer cannot run here, or nullptr.
+const char* dense_refusal(i32 inputs, i32 units);
+
+void dense_forward(const DenseShape& shape, const float* rows, const float* weights,
+                   const float* biases, float* out);
+
+// `out` is what forward gave; `row_gradients` may be null when nobody wants them.
+void dense_backward(const DenseShape& shape, const float* rows, const float* weights,
+                    const float* out, const float* out_gradients, float* row_gradients,
+                    float* weight_gradients, float* bias_gradients);
+
+}  // namespace scanline

@@ -1,0 +1,223 @@
+// dense_avx2.cpp -- see dense.h. Compiled for AVX2 and FMA; entered only where they are.
+//
+// Forwards a tile is four rows times three units, summed along the inputs, so that weights are
+// read as they lie. Backwards sixteen inputs at a time are packed into panels: one tile kernel then
+// serves the gradient of the rows, another that of the weights.
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "dense.h"
+#include "tiles_avx2.h"
+#include "workers.h"
+
+namespace scanline {
+
+namespace {
+
+constexpr i32 kUnitsPerJob = 12;
+constexpr i32 kRowsAtOnce = 64;  // rows and inputs of a block: half of the second-level cache
+constexpr i32 kInputsAtOnce = 512;
+constexpr i32 kPanelsPerJob = 4;
+
+using Floats = std::vector<float>;
+
+float sum_of(__m256 v) {
+  __m128 four = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+  four = _mm_add_ps(four, _mm_movehl_ps(four, four));
+  return _mm_cvtss_f32(_mm_add_ss(four, _mm_movehdup_ps(four)));
+}
+
+// sums[r * 3 + u] of kRows rows and kUnits units along `num` inputs.
+template <i32 kRows, i32 kUnits>
+__attribute__((noinline)) void dot_products(const float* rows, const float* weights, i32 stride,
+                                            i32 num, float* sums) {
+  __m256 tile[kRows * kUnits];
+#pragma GCC unroll 12
+  for (i32 i = 0; i < kRows * kUnits; ++i) tile[i] = _mm256_setzero_ps();
+  for (i32 k = 0; k < num; k += 8) {
+    __m256 weight[kUnits];
+#pragma GCC unroll 3
+    for (i32 u = 0; u < kUnits; ++u) weight[u] = _mm256_loadu_ps(weights + u * stride + k);
+#pragma GCC unroll 4
+    for (i32 r = 0; r < kRows; ++r) {
+      const __m256 row = _mm256_loadu_ps(rows + r * stride + k);
+#pragma GCC unroll 3
+      for (i32 u = 0; u < kUnits; ++u)
+        tile[r * kUnits + u] = _mm256_fmadd_ps(row, weight[u], tile[r * kUnits + u]);
+    }
+  }
+#pragma GCC unroll 12
+  for (i32 i = 0; i < kRows * kUnits; ++i) sums[i] = sum_of(tile[i]);
+}
+
+template <i32 kRows, i32 kUnits>
+void add_dots(const float* rows, const float* weights, i32 inputs, i32 num, float* out, i32 units) {
+  float sums[kRows * kUnits];
+  dot_products<kRows, kUnits>(rows, weights, inputs, num, sums);
+  for (i32 r = 0; r < kRows; ++r)
+    for (i32 u = 0; u < kUnits; ++u) out[r * units + u] += sums[r * kUnits + u];
+}
+
+template <i32 kRows>
+void add_units(const DenseShape& shape, const float* rows, const float* weights, i32 num_units,
+               i32 num, float* out) {
+  i32 u = 0;
+  const i64 inputs = shape.inputs;
+  for (; u + 3 <= num_units; u += 3)
+    add_dots<kRows, 3>(rows, weights + u * inputs, shape.inputs, num, out + u, shape.units);
+  for (; u < num_units; ++u)
+    add_dots<kRows, 1>(rows, weights + u * inputs, shape.inputs, num, out + u, shape.units);
+}
+
+// Units first .. first + num_units of all rows.
+void forward_units(const DenseShape& shape, const float* rows, const float* weights,
+                   const float* biases, i32 first, i32 num_units, float* out) {
+  for (i32 r = 0; r < shape.num; ++r)
+    std::copy_n(biases + first, num_units, out + static_cast<i64>(r) * shape.units + first);
+  for (i32 block = 0; block < shape.num; block += kRowsAtOnce) {
+    const i32 end = std::min(shape.num, block + kRowsAtOnce);
+    for (i32 k = 0; k < shape.inputs; k += kInputsAtOnce) {
+      const i32 num = std::min(kInputsAtOnce, shape.inputs - k);
+      const float* weight = weights + static_cast<i64>(first) * shape.inputs + k;
+      i32 r = block;
+      const auto row = [&](i32 at) { return rows + static_cast<i64>(at) * shape.inputs + k; };
+      const auto to = [&](i32 at) { return out + static_cast<i64>(at) * shape.units + first; };
+      for (; r + 4 <= end; r += 4) add_units<4>(shape, row(r), weight, num_units, num, to(r));
+      for (; r < end; ++r) add_units<1>(shape, row(r), weight, num_units, num, to(r));
+    }
+  }
+  if (!shape.rectified) return;
+  for (i32 r = 0; r < shape.num; ++r) {
+    float* mine = out + static_cast<i64>(r) * shape.units + first;
+    for (i32 u = 0; u < num_units; ++u) mine[u] = std::max(mine[u], 0.0F);
+  }
+}
+
+// The gradient behind the rectifier, by rows and by tiles of units.
+struct Gradient {
+  Floats rows;   // [num, units]
+  Floats tiles;  // [units / size][num][size], sizes six and then four
+  i32 sixes;
+
+  Gradient(const DenseShape& shape, const float* out, const float* gradients)
+      : rows(static_cast<size_t>(shape.num) * static_cast<size_t>(shape.units)),
+        tiles(rows.size()),
+        sixes(shape.units / 6) {
+    while ((shape.units - 6 * sixes) % 4 != 0) --sixes;
+    for (size_t i = 0; i < rows.size(); ++i)
+      rows[i] = !shape.rectified || out[i] > 0.0F ? gradients[i] : 0.0F;
+    for (i32 u = 0; u < shape.units; u += size_at(u))
+      for (i32 r = 0; r < shape.num; ++r)
+        std::copy_n(rows.data() + static_cast<i64>(r) * shape.units + u, size_at(u),
+                    tiles.data() + static_cast<i64>(u) * shape.num + r * size_at(u));
+  }
+
+  i32 size_at(i32 unit) const { return unit < 6 * sixes ? 6 : 4; }
+};
+
+// Sixteen columns of a matrix, one row after the other.
+void pack(const float* matrix, i32 num_rows, i64 stride, float* panel) {
+  for (i32 r = 0; r < num_rows; ++r)
+    std::memcpy(panel + r * kTileColumns, matrix + r * stride, kTileColumns * sizeof(float));
+}
+
+template <i32 kRows>
+void row_gradient_tile(const DenseShape& shape, const float* gradients, const float* panel,
+                       float* to) {
+  alignas(32) float sums[kRows * kTileColumns];
+  const float* rows[kRows];
+  for (i32 i = 0; i < kRows; ++i) rows[i] = gradients + static_cast<i64>(i) * shape.units;
+  row_products<kRows>(rows, 1, shape.units, 0, panel, sums);
+  for (i32 i = 0; i < kRows; ++i)
+    std::memcpy(to + static_cast<i64>(i) * shape.inputs, sums + i * kTileColumns,
+                kTileColumns * sizeof(float));
+}
+
+void row_gradient_panel(const DenseShape& shape, const Gradient& gradient, const float* panel,
+                        float* to) {
+  i32 r = 0;
+  const auto from = [&](i32 at) {
+    return gradient.rows.data() + static_cast<i64>(at) * shape.units;
+  };
+  const auto into = [&](i32 at) { return to + static_cast<i64>(at) * shape.inputs; };
+  for (; r + 6 <= shape.num; r += 6) row_gradient_tile<6>(shape, from(r), panel, into(r));
+  for (; r < shape.num; ++r) row_gradient_tile<1>(shape, from(r), panel, into(r));
+}
+
+template <i32 kUnits>
+__attribute__((noinline)) void weight_gradient_tile(const float* values, const float* panel,
+                                                    i32 num, i64 stride, float* to) {
+  Tile<kUnits> tile;
+  tile.clear();
+  tile = outer_products<kUnits>(tile, {1, num, 0, kUnits, 0, kTileColumns}, values, panel);
+#pragma GCC unroll 6
+  for (i32 i = 0; i < kUnits; ++i) {
+    _mm256_storeu_ps(to + i * stride, tile.low[i]);
+    _mm256_storeu_ps(to + i * stride + 8, tile.high[i]);
+  }
+}
+
+void weight_gradient_panel(const DenseShape& shape, const Gradient& gradient, const float* panel,
+                           float* to) {
+  for (i32 u = 0; u < shape.units; u += gradient.size_at(u)) {
+    const float* values = gradient.tiles.data() + static_cast<i64>(u) * shape.num;
+    float* mine = to + static_cast<i64>(u) * shape.inputs;
+    if (gradient.size_at(u) == 6) {
+      weight_gradient_tile<6>(values, panel, shape.num, shape.inputs, mine);
+    } else {
+      weight_gradient_tile<4>(values, panel, shape.num, shape.inputs, mine);
+    }
+  }
+}
+
+void bias_gradients_of(const DenseShape& shape, const Gradient& gradient, float* to) {
+  std::fill_n(to, shape.units, 0.0F);
+  for (i32 r = 0; r < shape.num; ++r)
+    for (i32 u = 0; u < shape.units; ++u)
+      to[u] += gradient.rows[static_cast<size_t>(r) * static_cast<size_t>(shape.units) +
+                             static_cast<size_t>(u)];
+}
+
+i32 num_parts(i32 whole, i32 part) { return (whole + part - 1) / part; }
+
+}  // namespace
+
+const char* dense_refusal(i32 inputs, i32 units) {
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
+    return "the processor has no AVX2 or FMA";
+  if (inputs % kTileColumns != 0) return "inputs must be a multiple of 16";
+  if (units % 4 != 0) return "units must be a multiple of 4";
+  return nullptr;
+}
+
+void dense_forward(const DenseShape& shape, const float* rows, const float* weights,
+                   const float* biases, float* out) {
+  run_jobs(num_parts(shape.units, kUnitsPerJob), [&](i32 job) {
+    const i32 first = job * kUnitsPerJob;
+    forward_units(shape, rows, weights, biases, first, std::min(kUnitsPerJob, shape.units - first),
+                  out);
+  });
+}
+
+void dense_backward(const DenseShape& shape, const float* rows, const float* weights,
+                    const float* out, const float* out_gradients, float* row_gradients,
+                    float* weight_gradients, float* bias_gradients) {
+  const Gradient gradient(shape, out, out_gradients);
+  bias_gradients_of(shape, gradient, bias_gradients);
+  const i32 columns = kPanelsPerJob * kTileColumns;
+  run_jobs(num_parts(shape.inputs, columns), [&](i32 job) {
+    static thread_local Floats panel;
+    panel.resize(static_cast<size_t>(std::max(shape.num, shape.units) * kTileColumns));
+    for (i32 k = job * columns; k < std::min(shape.inputs, (job + 1) * columns);
+         k += kTileColumns) {
+      pack(rows + k, shape.num, shape.inputs, panel.data());
+      weight_gradient_panel(shape, gradient, panel.data(), weight_gradients + k);
+      if (!row_gradients) continue;
+      pack(weights + k, shape.units, shape.inputs, panel.data());
+      row_gradient_panel(shape, gradient, panel.data(), row_gradients + k);
+    }
+  });
+}
+
+}  // namespace scanline

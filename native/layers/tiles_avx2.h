@@ -1,0 +1,87 @@
+// tiles_avx2.h -- the inner loops of all layers: tiles of sums held in registers.
+//
+// Takes pointers; adds products. Six rows of sixteen columns are twelve sums of eight floats: with
+// two loaded columns and one broadcast they fill the sixteen registers, and six broadcasts feed
+// twelve multiply-adds, so that the multiply-adds and not the loads are the limit.
+// Included by files that are compiled for AVX2 and FMA only.
+#pragma once
+
+#include <immintrin.h>
+
+#include "../core/types.h"
+
+namespace scanline {
+
+constexpr i32 kTileRows = 6;
+constexpr i32 kTileColumns = 16;
+
+template <i32 kRows>
+struct Tile {
+  __m256 low[kRows], high[kRows];
+
+  void clear() {
+#pragma GCC unroll 6
+    for (i32 i = 0; i < kRows; ++i) low[i] = high[i] = _mm256_setzero_ps();
+  }
+
+  // One product: row i gets value[i] times sixteen columns.
+  void add(i32 i, __m256 value, __m256 low_columns, __m256 high_columns) {
+    low[i] = _mm256_fmadd_ps(value, low_columns, low[i]);
+    high[i] = _mm256_fmadd_ps(value, high_columns, high[i]);
+  }
+};
+
+// Sums of `num_runs` stretches: rows[i][...] times a packed panel of sixteen columns, into
+// sums[i * 16 ...]. Not inlined: around other code the compiler keeps the tile in memory.
+template <i32 kRows>
+__attribute__((noinline)) void row_products(const float* const* rows, i32 num_runs, i32 run,
+                                            i32 run_stride, const float* panel, float* sums) {
+  Tile<kRows> tile;
+  tile.clear();
+  const float* row[kRows];
+#pragma GCC unroll 6
+  for (i32 i = 0; i < kRows; ++i) row[i] = rows[i];
+  for (i32 r = 0; r < num_runs; ++r) {
+    for (i32 k = 0; k < run; ++k) {
+      const __m256 low = _mm256_loadu_ps(panel);
+      const __m256 high = _mm256_loadu_ps(panel + 8);
+      panel += kTileColumns;
+#pragma GCC unroll 6
+      for (i32 i = 0; i < kRows; ++i) tile.add(i, _mm256_broadcast_ss(row[i] + k), low, high);
+    }
+#pragma GCC unroll 6
+    for (i32 i = 0; i < kRows; ++i) row[i] += run_stride;
+  }
+#pragma GCC unroll 6
+  for (i32 i = 0; i < kRows; ++i) {
+    _mm256_store_ps(sums + i * kTileColumns, tile.low[i]);
+    _mm256_store_ps(sums + i * kTileColumns + 8, tile.high[i]);
+  }
+}
+
+// Sums over the steps of several rows: `kRows` neighbouring values times sixteen columns.
+struct Steps {
+  i32 num_rows, num_steps;    // steps per row
+  i32 value_row, value_step;  // floats from row to row and from step to step
+  i32 column_row, column_step;
+};
+
+template <i32 kRows>
+inline Tile<kRows> outer_products(Tile<kRows> tile, const Steps& steps, const float* values,
+                                  const float* columns) {
+  for (i32 row = 0; row < steps.num_rows; ++row) {
+    const float* value = values + row * steps.value_row;
+    const float* column = columns + row * steps.column_row;
+    for (i32 step = 0; step < steps.num_steps; ++step) {
+      const __m256 low = _mm256_loadu_ps(column);
+      const __m256 high = _mm256_loadu_ps(column + 8);
+#pragma GCC unroll 6
+      for (i32 i = 0; i < kRows; ++i) tile.add(i, _mm256_broadcast_ss(value + i), low, high);
+      value += steps.value_step;
+      column += steps.column_step;
+    }
+  }
+  return tile;
+}
+
+}  // namespace scanline

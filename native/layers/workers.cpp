@@ -1,0 +1,113 @@
+// workers.cpp -- one set of threads per process, made when first needed.
+#include "workers.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace scanline {
+namespace {
+
+class Workers {
+ public:
+  explicit Workers(i32 num_threads) {
+    for (i32 i = 1; i < num_threads; ++i) threads_.emplace_back([this] { serve(); });
+  }
+
+  ~Workers() {
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      stopping_ = true;
+    }
+    begin_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+  i32 num_threads() const { return static_cast<i32>(threads_.size()) + 1; }
+
+  void run(i32 num_jobs, const LayerJob& job) {
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      job_ = &job;
+      num_jobs_ = num_jobs;
+      next_.store(0, std::memory_order_relaxed);
+      num_inside_ = static_cast<i32>(threads_.size());
+      ++round_;
+    }
+    begin_.notify_all();
+    take_jobs();
+    std::unique_lock<std::mutex> lock(mutex_);
+    end_.wait(lock, [this] { return num_inside_ == 0; });
+  }
+
+ private:
+  void serve() {
+    u64 seen = 0;
+    std::unique_lock<std::mutex> lock(mutex_);
+    while (true) {
+      begin_.wait(lock, [&] { return stopping_ || round_ != seen; });
+      if (stopping_) return;
+      seen = round_;
+      lock.unlock();
+      take_jobs();
+      lock.lock();
+      if (--num_inside_ == 0) end_.notify_one();
+    }
+  }
+
+  void take_jobs() {
+    for (i32 job = next_.fetch_add(1); job < num_jobs_; job = next_.fetch_add(1)) (*job_)(job);
+  }
+
+  std::mutex mutex_;
+  std::condition_variable begin_, end_;
+  const LayerJob* job_ = nullptr;
+  i32 num_jobs_ = 0;
+  std::atomic<i32> next_{0};
+  i32 num_inside_ = 0;
+  u64 round_ = 0;
+  bool stopping_ = false;
+  std::vector<std::thread> threads_;
+};
+
+std::atomic<i32> num_wanted{0};
+std::mutex busy;
+pid_t owner = 0;
+std::unique_ptr<Workers> workers;
+
+// The threads of this process. After a fork the parent's are left alone: they do not exist here.
+Workers& workers_for(i32 num_threads) {
+  if (owner != getpid()) {
+    (void)workers.release();
+    owner = getpid();
+  }
+  if (!workers || workers->num_threads() != num_threads)
+    workers = std::make_unique<Workers>(num_threads);
+  return *workers;
+}
+
+}  // namespace
+
+void set_layer_threads(i32 num_threads) { num_wanted.store(num_threads); }
+
+i32 layer_threads() {
+  const i32 wanted = num_wanted.load();
+  return wanted > 0 ? wanted : static_cast<i32>(std::max(1U, std::thread::hardware_concurrency()));
+}
+
+void run_jobs(i32 num_jobs, const LayerJob& job) {
+  const i32 num_threads = layer_threads();
+  if (num_threads > 1 && num_jobs > 1) {
+    std::unique_lock<std::mutex> lock(busy, std::try_to_lock);
+    if (lock.owns_lock()) return workers_for(num_threads).run(num_jobs, job);
+  }
+  for (i32 i = 0; i < num_jobs; ++i) job(i);
+}
+
+}  // namespace scanline

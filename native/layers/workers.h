@@ -1,0 +1,25 @@
+// workers.h -- threads that share the pictures of one call.
+//
+// Takes a number of jobs and a function of a job; returns when all are done. Which thread does
+// which job decides nothing but time: callers write every result to a place of its own. The number
+// of threads is one setting of the process.
+// A second call while the threads are busy is done by its own thread alone, so that callers never
+// wait for each other.
+#pragma once
+
+#include <functional>
+
+#include "../core/types.h"
+
+namespace scanline {
+
+using LayerJob = std::function<void(i32 job)>;
+
+// Threads of later calls, the caller's included; all processors until it is set.
+void set_layer_threads(i32 num_threads);
+i32 layer_threads();
+
+// Runs job(0) .. job(num_jobs - 1).
+void run_jobs(i32 num_jobs, const LayerJob& job);
+
+}  // namespace scanline

@@ -1,0 +1,213 @@
+"""The matrix work of a network on the CPU, by kernels of our own or by PyTorch.
+
+Takes a trunk's convolutions or a dense layer, and their input; gives features, with gradients.
+Knows no network by name, no loss and no optimiser.
+
+On a machine without a GPU the network is the limit. The native kernels read the stored bytes
+themselves, keep a picture in the cache through all its layers and reach 80 to 90 % of the
+processor's multiply-adds, where PyTorch reaches half at the batches of acting. Their sums
+do not depend on the number of threads. What they do not support (another device, odd sizes, an
+old processor) is done by PyTorch, and so is everything when a network is built with
+`kernels="torch"`: the path to compare with.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+from . import memory
+from .planes import PixelScale, image_planes
+
+Kernels = Literal["native", "torch"]
+Sizes = tuple[tuple[int, ...], ...]
+"""Per convolution: height, width, channels, filters, kernel, stride, top, bottom, left, right."""
+
+
+class NativeConvolutions:
+    """The native form of a row of convolutions, shared by all networks of these sizes."""
+
+    def __init__(self, sizes: Sizes) -> None:
+        from .. import _native
+
+        self.stack = _native.ConvStack([list(each) for each in sizes])
+        *_, last = sizes
+        height, width, _, filters, kernel, stride, top, bottom, left, right = last
+        self.map_shape = (
+            (height + top + bottom - kernel) // stride + 1,
+            (width + left + right - kernel) // stride + 1,
+            filters,
+        )
+
+
+@functools.lru_cache
+def native_convolutions(sizes: Sizes) -> NativeConvolutions | None:
+    """The native form, or None where there is none."""
+    from .. import _native
+
+    if _native.ConvStack.refusal([list(each) for each in sizes]) is not None:
+        return None
+    return NativeConvolutions(sizes)
+
+
+@functools.lru_cache
+def has_native_dense(inputs: int, units: int) -> bool:
+    from .. import _native
+
+    return _native.dense_refusal(inputs, units) is None
+
+
+def share_cores(num_threads: int, native: bool) -> None:
+    """Gives the threads to whoever does the matrix work.
+
+    Two sets of threads would disturb each other: PyTorch's wait by spinning.
+    """
+    from .. import _native
+
+    _native.set_layer_threads(num_threads)
+    torch.set_num_threads(1 if native else num_threads)
+
+
+def conv_features(
+    convs: nn.Sequential, sizes: Sizes | None, pixels: PixelScale, observations: Tensor
+) -> Tensor:
+    """Features [N, H * W * C] of the last rectified convolution; `sizes` None asks for PyTorch."""
+    weights = list(convs.parameters())
+    native = native_convolutions(sizes) if sizes and _are_ready(observations, weights) else None
+    if native is None:
+        maps: Tensor = convs(image_planes(observations, pixels))
+        return maps.permute(0, 2, 3, 1).flatten(1)  # a view: channels are last in memory
+    scale, num = (pixels.scale, pixels.offset), len(observations)
+    widths = (native.stack.feature_floats, native.stack.kept_floats)
+    if torch.is_grad_enabled():
+        known = memory.recalled(convs, num)
+        arrays = known or [torch.empty((num, width)) for width in widths]
+        features: Tensor = _ConvFeatures.apply(  # type: ignore[no-untyped-call]
+            observations, native, scale, arrays, known is not None, *weights
+        )
+        return features
+    room = memory.room(convs, num, widths)
+    features, kept = room or (torch.empty((num, widths[0])), torch.empty(0))
+    _forward(native, observations, scale, weights, kept, features)
+    return features
+
+
+def dense_rectified(layer: nn.Linear, rows: Tensor) -> Tensor:
+    """max(0, rows @ weights + bias)."""
+    weights, num = [layer.weight, layer.bias], len(rows)
+    if torch.is_grad_enabled():
+        known = memory.recalled(layer, num)
+        out: Tensor = _DenseRectified.apply(rows, *weights, known)  # type: ignore[no-untyped-call]
+        return out
+    room = memory.room(layer, num, (layer.out_features,))
+    return _dense_forward(rows, layer.weight, layer.bias, *(room or ()))
+
+
+def can_be_native(layer: nn.Linear, rows: Tensor) -> bool:
+    """Whether `dense_rectified` takes this layer and these rows."""
+    on_cpu = rows.device.type == "cpu" and rows.dtype == torch.float32
+    return on_cpu and rows.dim() == 2 and has_native_dense(layer.in_features, layer.out_features)
+
+
+def _are_ready(observations: Tensor, weights: Sequence[Tensor]) -> bool:
+    """Whether kernels that walk raw memory may have these arrays."""
+    if observations.device.type != "cpu" or observations.dim() != 4:
+        return False
+    width = observations.shape[3]
+    planes_are_whole = observations.stride(3) == 1 and observations.stride(2) == width
+    in_order = all(
+        each.is_contiguous(memory_format=torch.channels_last) if each.dim() == 4 else True
+        for each in weights
+    )
+    return planes_are_whole and in_order and not observations.requires_grad
+
+
+def _forward(
+    native: NativeConvolutions,
+    observations: Tensor,
+    scale: tuple[float, float],
+    weights: Sequence[Tensor],
+    kept: Tensor,
+    features: Tensor,
+) -> None:
+    native.stack.forward(observations, *scale, [each.detach() for each in weights], kept, features)
+
+
+class _ConvFeatures(torch.autograd.Function):
+    """All convolutions of a trunk as one step of the graph."""
+
+    @staticmethod
+    def forward(
+        context: Any,
+        observations: Tensor,
+        native: NativeConvolutions,
+        scale: tuple[float, float],
+        arrays: Sequence[Tensor],
+        filled: bool,
+        *weights: Tensor,
+    ) -> Tensor:
+        features, kept = arrays
+        if not filled:
+            _forward(native, observations, scale, weights, kept, features)
+        context.save_for_backward(observations, kept, features, *weights)
+        context.native, context.scale = native, scale
+        return features.detach()
+
+    @staticmethod
+    def backward(context: Any, *upstream: Any) -> tuple[Any, ...]:
+        observations, kept, features, *weights = context.saved_tensors
+        gradients = [torch.empty_like(each) for each in weights]
+        context.native.stack.backward(
+            observations,
+            *context.scale,
+            [each.detach() for each in weights],
+            kept,
+            features,
+            upstream[0].contiguous(),
+            gradients,
+        )
+        return None, None, None, None, None, *gradients
+
+
+def _dense_forward(rows: Tensor, weight: Tensor, bias: Tensor, out: Tensor | None = None) -> Tensor:
+    from .. import _native
+
+    out = torch.empty((len(rows), len(weight))) if out is None else out
+    _native.dense_forward(rows.detach().contiguous(), weight.detach(), bias.detach(), out, True)
+    return out
+
+
+class _DenseRectified(torch.autograd.Function):
+    """A dense layer and its rectifier as one step of the graph."""
+
+    @staticmethod
+    def forward(
+        context: Any, rows: Tensor, weight: Tensor, bias: Tensor, known: Sequence[Tensor] | None
+    ) -> Tensor:
+        out = known[0] if known else _dense_forward(rows, weight, bias)
+        context.save_for_backward(rows, weight, out)
+        return out.detach()
+
+    @staticmethod
+    def backward(context: Any, *upstream: Any) -> tuple[Any, ...]:
+        from .. import _native
+
+        rows, weight, out = context.saved_tensors
+        wanted = context.needs_input_grad[0]
+        for_rows = torch.empty(rows.shape if wanted else (0, 0))
+        for_weight, for_bias = torch.empty(weight.shape), torch.empty(len(weight))
+        _native.dense_backward(
+            rows.detach().contiguous(),
+            weight.detach(),
+            out,
+            upstream[0].contiguous(),
+            for_rows,
+            for_weight,
+            for_bias,
+            True,
+        )
+        return for_rows if wanted else None, for_weight, for_bias, None

@@ -1,0 +1,109 @@
+"""What a network computed while it acted, used again when it learns.
+
+Takes the number of rows of a rollout; keeps every native layer's activations while `keeping`, row
+after row, and hands them out while `recalling`. Knows layers as keys only.
+
+A rollout that is learned from once, whole, in its own order and before any weight has moved would
+otherwise go forward twice. Every row of the native kernels depends on its own picture alone, so
+that a recalled result has the bits of a second forward pass. Where anything differs (a weight has
+moved, rows are missing) nothing is recalled and the layer computes: forgetting costs time only.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+
+@dataclass
+class Kept:
+    """Rows of one layer."""
+
+    arrays: list[Tensor]
+    num_rows: int = 0
+
+
+class Memory:
+    """Activations of one rollout of `capacity_rows` observations."""
+
+    def __init__(self, network: nn.Module, capacity_rows: int) -> None:
+        self._weights = list(network.parameters())
+        self._versions: list[int] = []
+        self._capacity_rows = capacity_rows
+        self._layers: dict[nn.Module, Kept] = {}
+
+    @contextmanager
+    def keeping(self) -> Iterator[None]:
+        """Forward passes without gradient are kept, from the first row on."""
+        self._versions = self._versions_now()
+        for layer in self._layers.values():
+            layer.num_rows = 0
+        with _active(keeper=self):
+            yield
+
+    @contextmanager
+    def recalling(self) -> Iterator[None]:
+        """Forward passes with gradient take what was kept."""
+        with _active(source=self):
+            yield
+
+    def room(self, layer: nn.Module, num: int, widths: Sequence[int]) -> list[Tensor] | None:
+        """Places for the next rows, or None when the rollout is full."""
+        if not self._capacity_rows:
+            return None
+        kept = self._layers.get(layer)
+        if kept is None:
+            with torch.inference_mode(False):  # they will be part of a graph
+                arrays = [torch.empty((self._capacity_rows, width)) for width in widths]
+            kept = self._layers[layer] = Kept(arrays)
+        first, end = kept.num_rows, kept.num_rows + num
+        kept.num_rows = end
+        return [each[first:end] for each in kept.arrays] if end <= self._capacity_rows else None
+
+    def recalled(self, layer: nn.Module, num: int) -> list[Tensor] | None:
+        """All rows, if there are `num` of them and no weight of the network has moved since."""
+        kept = self._layers.get(layer)
+        if kept is None or not kept.num_rows == num == self._capacity_rows:
+            return None
+        return kept.arrays if self._versions == self._versions_now() else None
+
+    def _versions_now(self) -> list[int]:
+        """PyTorch counts the changes of every tensor."""
+        return [each._version for each in self._weights]
+
+
+class _Active(threading.local):
+    """Which memory this thread's forward passes use."""
+
+    keeper: Memory | None = None
+    source: Memory | None = None
+
+
+_current = _Active()
+
+
+@contextmanager
+def _active(keeper: Memory | None = None, source: Memory | None = None) -> Iterator[None]:
+    before = _current.keeper, _current.source
+    _current.keeper, _current.source = keeper, source
+    try:
+        yield
+    finally:
+        _current.keeper, _current.source = before
+
+
+def room(layer: nn.Module, num: int, widths: Sequence[int]) -> list[Tensor] | None:
+    """Places for the activations of a forward pass, where somebody wants them kept."""
+    keeper = _current.keeper
+    return keeper.room(layer, num, widths) if keeper else None
+
+
+def recalled(layer: nn.Module, num: int) -> list[Tensor] | None:
+    """The activations of a forward pass, where they are known."""
+    source = _current.source
+    return source.recalled(layer, num) if source else None

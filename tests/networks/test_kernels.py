@@ -1,0 +1,206 @@
+"""The native kernels against PyTorch: features, gradients, strides, threads."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from scanline import _native, networks
+from scanline.networks import kernels
+from scanline.networks.trunks import TRUNKS
+from scanline.records import Spaces
+
+NATIVE = [name for name, trunk in TRUNKS.items() if trunk.convs]
+
+
+@pytest.fixture(autouse=True)
+def threads() -> Iterator[None]:
+    before = torch.get_num_threads(), _native.layer_threads()
+    yield
+    torch.set_num_threads(before[0])
+    _native.set_layer_threads(before[1])
+
+
+def spaces_for(name: str) -> Spaces:
+    frame = TRUNKS[name].frame or (44, 52)
+    return Spaces(frame_shape=frame, frame_dtype="uint8", stack=4, num_actions=6)
+
+
+def pair(name: str) -> tuple[nn.Module, nn.Module]:
+    """The same network with both kinds of kernels."""
+    spaces = spaces_for(name)
+    kinds: tuple[kernels.Kernels, kernels.Kernels] = ("native", "torch")
+    native, plain = (
+        networks.build(name, spaces, "policy-value", seed=3, kernels=kind) for kind in kinds
+    )
+    return native, plain
+
+
+def pictures(name: str, num: int) -> Tensor:
+    random = torch.Generator().manual_seed(num)
+    shape = (num, 4, *spaces_for(name).frame_shape)
+    return torch.randint(0, 256, shape, dtype=torch.uint8, generator=random)
+
+
+def gradients(network: nn.Module, observations: Tensor) -> list[Tensor]:
+    network.zero_grad()
+    outputs = network(observations)
+    weights = torch.linspace(-1, 1, outputs.logits.numel()).view_as(outputs.logits)
+    ((outputs.logits * weights).sum() + outputs.value.square().sum()).backward()
+    return [each.grad.clone() for each in network.parameters() if each.grad is not None]
+
+
+def assert_close(found: Tensor, expected: Tensor) -> None:
+    found, expected = found.detach(), expected.detach()
+    scale = max(float(expected.abs().max()), 1e-6)
+    torch.testing.assert_close(found / scale, expected / scale, rtol=0, atol=3e-5)
+
+
+@pytest.mark.parametrize("name", NATIVE)
+def test_outputs_and_gradients_equal_pytorchs(name: str) -> None:
+    native, plain = pair(name)
+    observations = pictures(name, 5)
+    with torch.no_grad():
+        assert_close(native(observations).logits, plain(observations).logits)
+        assert_close(native(observations).value, plain(observations).value)
+    for found, expected in zip(
+        gradients(native, observations), gradients(plain, observations), strict=True
+    ):
+        assert found.stride() == expected.stride()
+        assert_close(found, expected)
+
+
+@pytest.mark.parametrize("num", [1, 2, 9, 33])
+def test_every_number_of_pictures(num: int) -> None:
+    native, plain = pair("nature")
+    observations = pictures("nature", num)
+    for found, expected in zip(
+        gradients(native, observations), gradients(plain, observations), strict=True
+    ):
+        assert_close(found, expected)
+
+
+def test_stacks_that_share_their_frames_are_read_in_place() -> None:
+    native, plain = pair("nips")
+    frames = pictures("nips", 3).flatten(0, 1)  # 12 frames in a row
+    windows = frames.unfold(0, 4, 1).movedim(-1, 1)  # [9, 4, H, W], one frame further each
+    assert not windows.is_contiguous()
+    assert_close(native(windows).logits, plain(windows).logits)
+
+
+def test_float_observations_are_taken_as_they_come() -> None:
+    native, plain = pair("nature")
+    observations = pictures("nature", 3).float() / 100 - 1
+    assert_close(native(observations).logits, plain(observations).logits)
+
+
+@pytest.mark.parametrize("num_threads", [2, 3])
+def test_threads_change_no_bit(num_threads: int) -> None:
+    native, _ = pair("nature")
+    observations = pictures("nature", 21)
+    networks.share_cores(1, native=True)
+    alone = gradients(native, observations)
+    networks.share_cores(num_threads, native=True)
+    for _ in range(3):
+        together = gradients(native, observations)
+        assert all(torch.equal(a, b) for a, b in zip(alone, together, strict=True))
+
+
+def test_callers_in_several_threads_get_their_own_results() -> None:
+    native, _ = pair("nips")
+    networks.share_cores(2, native=True)
+    batches = [pictures("nips", num) for num in (4, 7, 16)]
+    with torch.no_grad():
+        expected = [native(batch).logits for batch in batches]
+    wrong: list[int] = []
+
+    def call(number: int) -> None:
+        with torch.no_grad():
+            for _ in range(30):
+                if not torch.equal(native(batches[number]).logits, expected[number]):
+                    wrong.append(number)
+
+    callers = [threading.Thread(target=call, args=(number,)) for number in range(3)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join(timeout=60)
+        assert not caller.is_alive()
+    assert not wrong
+
+
+def test_sizes_that_the_kernels_do_not_know_are_left_to_pytorch() -> None:
+    odd = Spaces(frame_shape=(84, 84), frame_dtype="uint8", stack=1, num_actions=3)
+    network = networks.build("nature", odd, "policy-value", seed=0)
+    observations = torch.zeros((2, 1, 84, 84), dtype=torch.uint8)
+    assert network(observations).logits.shape == (2, 3)  # 8 x 1 channels are no multiple of 16
+    assert _native.ConvStack.refusal([[84, 84, 1, 32, 8, 4, 0, 0, 0, 0]]) is not None
+
+
+def test_wrong_arrays_are_refused() -> None:
+    sizes = [[84, 84, 4, 16, 8, 4, 0, 0, 0, 0]]
+    if _native.ConvStack.refusal(sizes) is not None:
+        pytest.skip("this processor has no native kernels")
+    stack = _native.ConvStack(sizes)
+    weights = [torch.zeros(16, 8, 8, 4), torch.zeros(16)]
+    frames, features = torch.zeros((2, 4, 84, 84), dtype=torch.uint8), torch.zeros(2, 20 * 20 * 16)
+    nothing = torch.empty(0)
+    with pytest.raises(ValueError, match="features has"):
+        stack.forward(frames, 1.0, 0.0, weights, nothing, features[:1])
+    with pytest.raises(ValueError, match="weights do not have"):
+        stack.forward(frames, 1.0, 0.0, [weights[0][:8], weights[1]], nothing, features)
+    with pytest.raises(ValueError, match="sizes of the first"):
+        stack.forward(frames[:, :3], 1.0, 0.0, weights, nothing, features)
+    with pytest.raises(ValueError, match="uint8 or float32"):
+        stack.forward(frames.double(), 1.0, 0.0, weights, nothing, features)
+    with pytest.raises(ValueError, match="contiguous"):
+        stack.forward(frames.transpose(2, 3), 1.0, 0.0, weights, nothing, features)
+    with pytest.raises(ValueError, match="at least one thread"):
+        _native.set_layer_threads(0)
+
+
+def rollout(network: nn.Module, memory: networks.Memory, steps: list[Tensor]) -> None:
+    with memory.keeping(), torch.inference_mode():
+        for observations in steps:
+            network(observations)
+
+
+def test_recalled_activations_give_the_bits_of_a_second_forward_pass() -> None:
+    native, _ = pair("nature")
+    observations = pictures("nature", 12)
+    expected = gradients(native, observations)
+    memory = networks.Memory(native, 12)
+    for _ in range(2):  # a second rollout starts anew
+        rollout(native, memory, list(observations.chunk(3)))
+        with memory.recalling():
+            found = gradients(native, observations)
+        assert all(torch.equal(a, b) for a, b in zip(found, expected, strict=True))
+
+
+def test_what_is_recalled_is_not_computed() -> None:
+    native, _ = pair("nature")
+    memory = networks.Memory(native, 4)
+    rollout(native, memory, [pictures("nature", 4)])
+    with memory.recalling():
+        other = native(torch.zeros_like(pictures("nature", 4)))
+    assert torch.equal(other.logits, native(pictures("nature", 4)).logits)
+
+
+@pytest.mark.parametrize("case", ["a weight moved", "rows are missing", "more rows than room"])
+def test_nothing_is_recalled_when(case: str) -> None:
+    native, _ = pair("nips")
+    observations = pictures("nips", 6)
+    memory = networks.Memory(native, 4 if case == "more rows than room" else 6)
+    kept = observations[:4] if case == "rows are missing" else observations
+    rollout(native, memory, list(kept.chunk(2)))
+    if case == "a weight moved":
+        with torch.no_grad():
+            next(native.parameters()).mul_(1.5)
+    expected = gradients(native, observations)
+    with memory.recalling():
+        found = gradients(native, observations)
+    assert all(torch.equal(a, b) for a, b in zip(found, expected, strict=True))
