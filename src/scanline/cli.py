@@ -28,6 +28,7 @@ USAGE = """scanline: train Atari agents fast on the machine at hand
   scanline play RUN [options]              film a game as mp4 and gif
   scanline report RUN...                   a page of curves, rates and settings
   scanline bench training|emulation        measure rates, beside the peers' in the same run
+  scanline bench learners                  one learner on one core against several
   scanline reproduce EXPERIMENT [options]  measure a paper's table or figure again
   scanline list WHAT                       recipes, games, experiments, protocols, ...
 

@@ -21,7 +21,7 @@ from training.test_determinism import REPLAY, SETTINGS, STEADY, assert_equal_run
 CATCH = "scanline/Catch-v0"
 RECIPES: dict[str, dict[str, Any]] = {
     "accelerated-ppo": {"rollout_samples": 128, "decorrelation_agent_steps": 20, **STEADY},
-    "accelerated-dqn": REPLAY,
+    "accelerated-dqn": REPLAY | {"replay_segment_agent_steps": 160},
     "accelerated-rainbow": REPLAY,
     "cule-vtrace": {"num_blocks": 4, "window_agent_steps": 8},
 }
@@ -80,6 +80,12 @@ def test_a_run_stopped_and_resumed_equals_an_uninterrupted_one(
     parted = train(recipe, tmp_path / "parted", agent_steps=700)
     train(recipe, parted, resume=True)
     assert_equal_runs(whole, parted)
+
+
+def test_a_run_that_saves_nothing_at_its_end_ends_for_all(tmp_path: Path) -> None:
+    quick = {"agent_steps": 256, "save_at_end": False, "save_every_agent_steps": 0}
+    out = train("accelerated-ppo", tmp_path / "run", **quick)
+    assert not list((out / "checkpoints").glob("*-agent-steps-*"))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="pinning needs Linux")

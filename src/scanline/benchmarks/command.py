@@ -12,7 +12,7 @@ from pathlib import Path
 import tyro
 
 from .. import engines
-from . import emulation, training
+from . import emulation, learners, training
 from .rows import write_json
 
 
@@ -110,11 +110,52 @@ def bench_emulation(words: list[str], program: str) -> int:
     return 0
 
 
+@dataclass(frozen=True, kw_only=True)
+class LearnersOptions:
+    """One learner on one core against several, each with a core of its own."""
+
+    recipe: str = "accelerated-ppo"
+    """Recipe of ours."""
+    game: str = "pong"
+    """Game that all learners play."""
+    learners: str = "2"
+    """Numbers of learners by commas."""
+    repeats: int = 3
+    """Interleaved repeats of every number; the median counts."""
+    seconds: float = 20.0
+    """Timed seconds of one repeat."""
+    warm_up_seconds: float = 5.0
+    """Seconds before the clock starts."""
+    num_envs: int | None = None
+    """Environments of the one learner; the recipe's number when not given."""
+    json: Path | None = None
+    """File for the rows."""
+
+
+def bench_learners(words: list[str], program: str) -> int:
+    options = tyro.cli(LearnersOptions, args=words, prog=program)
+    bench = learners.LearnersBench(
+        recipe=options.recipe,
+        game=options.game,
+        learners=[int(word) for word in _list(options.learners)],
+        repeats=options.repeats,
+        seconds=options.seconds,
+        warm_up_seconds=options.warm_up_seconds,
+        settings={} if options.num_envs is None else {"num_envs": options.num_envs},
+    )
+    rows = learners.run(bench)
+    learners.show(rows)
+    if options.json is not None:
+        write_json(options.json, rows)
+    return 0
+
+
 def _list(words: str) -> tuple[str, ...]:
     return tuple(word.strip() for word in words.split(",") if word.strip())
 
 
 BENCHES: Mapping[str, Callable[[list[str], str], int]] = {
     "emulation": bench_emulation,
+    "learners": bench_learners,
     "training": bench_training,
 }

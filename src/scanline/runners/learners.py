@@ -13,14 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 
 from ..parameters import Learners, LocalParameters
 from ..records import EpisodeEnd, Saved, Slot, State
 from .game_numbers import GameNumbers
 from .progress import Metric, Progress
 from .segments import Segments
-from .session import GO, SAVE, STOP
+from .session import GO, SAVE, STOP, Beginning, Growing
 from .stopping import Signals
 
 
@@ -38,6 +37,11 @@ class PerLearner:
         if not self._learners.is_whole:
             return {"complete": False, "learners": []}
         return {"complete": True, "learners": self._learners.gathered(self._part.state())}
+
+    def grow(self) -> None:
+        """No exchange: rows are written by the learner that has them."""
+        if isinstance(self._part, Growing):
+            self._part.grow()
 
     def load(self, state: State) -> None:
         """On the leading learner with what was saved, elsewhere with nothing."""
@@ -91,8 +95,8 @@ class Leading:
     def __init__(self, exchange: Exchange, numbers: GameNumbers) -> None:
         self._exchange, self._numbers = exchange, numbers
 
-    def begin(self, agent_steps: int | None, segments: Path) -> None:
-        self._exchange.learners.told((agent_steps, str(segments.resolve())))
+    def begin(self, told: Beginning) -> None:
+        self._exchange.learners.told(told)
 
     def gathered(self, ends: Sequence[EpisodeEnd]) -> Sequence[EpisodeEnd]:
         return self._numbers.give(self._exchange.gathered(ends))
@@ -108,44 +112,39 @@ class Leading:
 class Following:
     """What a session is to the loop of a learner that does not lead."""
 
-    replay_segment_agent_steps = 0
-    """Rows are written with checkpoints alone, when the leading learner says so."""
-
-    def __init__(self, exchange: Exchange, progress: Progress, save_at_end: bool = True) -> None:
+    def __init__(self, exchange: Exchange, progress: Progress) -> None:
         """Hears first how far the run is and where it lies."""
         self.progress, self.spans = progress, progress.spans
-        self._save_at_end = save_at_end
         self._exchange = exchange
-        self._resumed_at, folder = exchange.learners.told()
-        self._folder = Path(folder)
+        self._told: Beginning = exchange.learners.told()
         self._saved: Mapping[str, Saved] = {}
         self._signals = Signals()
 
     def segments(self, name: str) -> Segments:
         """Rows of this learner, beside the leading learner's checkpoints."""
-        return Segments(self._folder, name)
+        return Segments(self._told.segments, name)
+
+    @property
+    def replay_segment_agent_steps(self) -> int:
+        return self._told.replay_segment_agent_steps
 
     @contextmanager
     def running(self, saved: Mapping[str, Saved], begin: Callable[[], object]) -> Iterator[None]:
         """Loads with the leading learner or begins anew, and saves with it at the end."""
         self._saved = saved
-        if self._resumed_at is None:
+        if self._told.resumed_at is None:
             begin()
         else:
-            self.progress.advance(self._resumed_at)
+            self.progress.advance(self._told.resumed_at)
             for part in saved.values():
                 part.load({})
         with self._signals:  # they belong to the leading learner
             yield
-            if self._save_at_end:
-                self._save()
+            self._obey()
 
     def goes_on(self) -> bool:
         """Obeys: goes on, saves and goes on, or ends."""
-        order = self._exchange.ordered()
-        if order == SAVE:
-            self._save()
-        return order != STOP
+        return self._obey() != STOP
 
     def collected(self, slot: Slot, ends: Sequence[EpisodeEnd]) -> None:
         self.progress.advance(slot.num_steps * slot.agent_steps_per_step)
@@ -156,6 +155,11 @@ class Following:
 
     noted = updated
 
-    def _save(self) -> None:
+    def _obey(self) -> int:
+        order = self._exchange.ordered()
         for part in self._saved.values():
-            part.state()
+            if isinstance(part, Growing):
+                part.grow()
+            if order == SAVE:
+                part.state()
+        return order

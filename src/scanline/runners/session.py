@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from ..records import EpisodeEnd, Saved, Slot
 from .checkpoint import Checkpoint, Checkpoints, CheckpointSettings
@@ -30,7 +30,7 @@ from .stopping import Limits, SaveSchedule, SaveSettings, Signals, Stop
 from .watchdog import Watchdog, WatchdogSettings
 
 GO, SAVE, STOP = 0, 1, 2
-"""What a session tells other learners before every turn."""
+"""What a session tells other learners before every turn, and once more after the last."""
 
 
 class Listener(Protocol):
@@ -49,11 +49,21 @@ class Listener(Protocol):
         """Told what belongs to no update."""
 
 
+class Beginning(NamedTuple):
+    """What other learners must know before the first turn."""
+
+    resumed_at: int | None
+    """Agent steps of the checkpoint that is loaded next; None without one."""
+    segments: Path
+    """Where a learner writes the rows of its replay."""
+    replay_segment_agent_steps: int
+
+
 class Peers(Protocol):
     """Other learners of the same run."""
 
-    def begin(self, agent_steps: int | None, segments: Path) -> None:
-        """Told first: the agent steps of the checkpoint that is loaded next, None without one."""
+    def begin(self, told: Beginning) -> None:
+        """Told first."""
 
     def gathered(self, ends: Sequence[EpisodeEnd]) -> Sequence[EpisodeEnd]:
         """The games that all learners have finished since the last call."""
@@ -68,7 +78,7 @@ class Peers(Protocol):
 class Alone:
     """No other learners."""
 
-    def begin(self, agent_steps: int | None, segments: Path) -> None:
+    def begin(self, told: Beginning) -> None:
         pass
 
     def gathered(self, ends: Sequence[EpisodeEnd]) -> Sequence[EpisodeEnd]:
@@ -167,7 +177,9 @@ class Session:
             except BaseException:
                 self._rescue()
                 raise
-            if self._settings.saving.save_at_end:
+            saves = self._settings.saving.save_at_end
+            self._peers.order(SAVE if saves else STOP)
+            if saves:
                 self.save()
             if self.stop is not None:
                 live.finish(self.stop, self.folder.path)
@@ -246,7 +258,8 @@ class Session:
 
     def _loaded(self, found: Checkpoint | None) -> bool:
         """Whether there was a checkpoint; a run killed before its first one begins again."""
-        self._peers.begin(found.agent_steps if found else None, self._checkpoints.segments_folder)
+        at, folder = found.agent_steps if found else None, self._checkpoints.segments_folder
+        self._peers.begin(Beginning(at, folder.resolve(), self.replay_segment_agent_steps))
         if found is None:
             return False
         for name, part in self._saved.items():

@@ -218,7 +218,7 @@ class Parts:
         """What a checkpoint holds of them, in the order in which learners save and load."""
         loop = self.loop
         others = {f"sampler_{n}": each for n, each in enumerate(self.samplers[1:], start=1)}
-        store = saved_store(loop.store, session, self.samplers, self.learners.rank)
+        store = saved_store(loop.store, session, self.samplers, self.learners)
         own: dict[str, Saved] = {"sampler": loop.sampler, **others, "store": store}
         shared: Saved = loop.parameters
         if self.learners.count > 1:
@@ -373,12 +373,16 @@ def build_replay(
 
 
 def saved_store(
-    store: Store, session: Session | Following, samplers: Sequence[LockstepSampler], rank: int
+    store: Store,
+    session: Session | Following,
+    samplers: Sequence[LockstepSampler],
+    learners: Learners,
 ) -> Saved:
     """The store as a checkpoint holds it: a replay's rows lie in segments."""
     if not isinstance(store, Replay):
         return store
-    streams = [session.segments(f"replay-{rank + writer}") for writer in range(len(samplers))]
-    rows = session.replay_segment_agent_steps // sum(s.engine.settings.num_envs for s in samplers)
+    writers, envs = range(len(samplers)), sum(s.engine.settings.num_envs for s in samplers)
+    streams = [session.segments(f"replay-{learners.rank + writer}") for writer in writers]
+    rows = session.replay_segment_agent_steps // (envs * learners.count)
     can_snapshot = samplers[0].engine.can_snapshot
     return ReplayRows(store, streams, games_go_on=can_snapshot, segment_rows=rows)

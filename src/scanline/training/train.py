@@ -88,8 +88,7 @@ def follow(plan: Plan, group: Learners) -> None:
     parts = assemble(plan, spans.mark, say=lambda sentence: None, learners=group)
     try:
         progress = Progress(ProgressSettings(), frame_skip=1, spans=spans)
-        saves = plan.run.session.saving.save_at_end
-        session = Following(parts.exchange, progress, saves)
+        session = Following(parts.exchange, progress)
         with session.running(parts.saved(session), begin=parts.begin):
             while session.goes_on():
                 parts.turn(session)
