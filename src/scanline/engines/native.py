@@ -67,8 +67,8 @@ class NativeEngine:
 
     def send(self, group: int, actions: Array) -> None:
         self._turns.refuse_in_flight(group, "new actions")
-        self._batch.send(group, np.ascontiguousarray(actions, np.int64))
-        self._turns.send(group)
+        with self._turns.sending(group):
+            self._batch.send(group, np.ascontiguousarray(actions, np.int64))
 
     def recv(self, group: int, out: StepArrays) -> None:
         self._turns.receive(group)

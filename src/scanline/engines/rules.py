@@ -9,7 +9,8 @@ lost, and the same protocol would mean different data.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -142,6 +143,17 @@ class Turns:
         if not self._started[group]:
             raise RuntimeError(f"Group {group} was never reset; reset it before sending actions.")
         self._sent[group] = True
+
+    @contextmanager
+    def sending(self, group: int) -> Iterator[None]:
+        """The group counts as sent from here on, because another thread may receive it before the
+        call is over; not so if the call is refused."""
+        self._sent[group] = True
+        try:
+            yield
+        except BaseException:
+            self._sent[group] = False
+            raise
 
     def receive(self, group: int) -> None:
         self.refuse_closed()
