@@ -103,13 +103,16 @@ def test_a_curve_tells_when_a_score_was_reached() -> None:
     assert learning.steps_to(found, 5.0) is None
 
 
-def test_paac_s_claims() -> None:
+def test_paac_s_claims(tmp_path: Path) -> None:
     alike, diverges = EXPERIMENTS["paac-scaling"].claims
     good = {f"pong-{n}": curve(-20.0, 1.0, 10.0) for n in (16, 32, 64, 128)}
     results = {**good, "pong-256": curve(-20.0, -21.0, -21.0)}
     assert (alike.find(results).holds, diverges.find(results).holds) == (True, True)
     flat = {name: curve(-20.0, -20.0) for name in results}
     assert (alike.find(flat).holds, diverges.find(flat).holds) == (None, None)
+    unfinished = {name: curve(None) for name in results}
+    assert (alike.find(unfinished).holds, diverges.find(unfinished).holds) == (None, None)
+    paac.scaling_plot("smoke", unfinished, tmp_path / "plot.png")
     shares = {"environment": 50.0, "learning": 30.0, "acting": 7.0, "other": 13.0}
     usage = {f"nips-{n}": {"agent_sps": 1000.0 + n, "shares": shares} for n in (16, 32, 64)}
     usage["nature-32"] = {"agent_sps": 600.0, "shares": shares}

@@ -86,4 +86,5 @@ def plot_curves(axes: Any, results: Sequence[tuple[str, Result]], over: str = "s
             axes.plot(*zip(*points, strict=True), label=label)
     axes.set(xlabel="minutes of training" if over == "minutes" else "agent steps", ylabel="score")
     axes.grid(alpha=0.3)
-    axes.legend(fontsize=7)
+    if any(scored(result) for _, result in results):
+        axes.legend(fontsize=7)
