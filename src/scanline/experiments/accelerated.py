@@ -183,8 +183,8 @@ def scaling_plot(scale: Scale, results: Results, path: Path) -> None:
             each.set_title(kind)
 
 
-def _best_score(result: Result) -> float:
-    return max((score for _, _, score in scored(result)), default=-1e9)
+def _best_score(result: Result) -> float | None:
+    return max((score for _, _, score in scored(result)), default=None)
 
 
 def _scales(results: Results, kind: str) -> Finding:
@@ -192,6 +192,8 @@ def _scales(results: Results, kind: str) -> Finding:
     own = {n: r for n, r in results.items() if n.startswith(kind)}
     first, *_, last = own
     low, high = _best_score(own[last]), _best_score(own[first])
+    if low is None or high is None:
+        return Finding(None, "no game finished")
     words = f"best score {high:.1f} with {first}, {low:.1f} with {last}"
     return Finding(low >= high - 0.2 * abs(high), words)
 
