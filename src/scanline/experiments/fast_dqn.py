@@ -4,9 +4,9 @@
 simulated coprocessor in the network's place.
 
 On a CPU the network competes with the games for the same cores, which is what the paper's hardware
-avoids. The simulated device brings the missing processor: everything but the network is real. Its
-one free constant is set so that the slowest variant takes the paper's time; the other thirteen are
-then predictions.
+avoids. The simulated device brings the missing processor: everything but the network is real. One
+constant is set so that the slowest variant takes the paper's time, one is reasoned from its table;
+the other thirteen follow.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ BASE = "standard-1"
 WHOLE_RUN_AGENT_STEPS = 50_000_000
 CALL_ITEMS = 25
 """A call of the simulated device costs as much as so many items: a small network on a GPU spends
-its time on launches and transfers. Chosen beforehand; only the length of an item is calibrated."""
+its time on launches and transfers. Reasoned from the paper's table; an item's length is fitted."""
 
 # Per scale: C, learning start, replay, repeats, and C's that are measured after one of warm-up.
 SIZES: Mapping[Scale, Mapping[str, int]] = {
