@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.setup-done
 NATIVE := $(shell find native CMakeLists.txt -name '*.h' -o -name '*.cpp' -o -name 'CMakeLists.txt' 2>/dev/null)
 
-.PHONY: help setup train test lint format bench conformance sanitize clean
+.PHONY: help setup train test lint format bench conformance sanitize native clean
 
 help:  ## Show these lines
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -26,6 +26,9 @@ train: $(STAMP)  ## Train PAAC on Pong for about three minutes
 
 test: $(STAMP)  ## Run all tests
 	$(BIN)/python -m pytest
+
+native: $(STAMP)  ## Build and run the native test programs
+	SCANLINE_NATIVE_TESTS=1 $(BIN)/python -m pytest tests/native/test_programs.py
 
 lint: $(STAMP)  ## Check format, style and types
 	$(BIN)/ruff format --check .

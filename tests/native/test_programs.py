@@ -1,4 +1,5 @@
-"""The native test programs: built once by CMake, each one a test.
+"""The native test programs: built once by CMake, each one a test. Compiling takes minutes, so
+`make native` runs them and `make test` does not.
 
 `make sanitize` builds and runs the same programs with sanitizers, hostile cartridges at length.
 """
@@ -23,6 +24,8 @@ OPTIONS = ("-DSCANLINE_PYTHON=OFF", "-DSCANLINE_TESTS=ON", "-DCMAKE_CXX_FLAGS_RE
 BUILD_SECONDS, RUN_SECONDS = 3000, 600
 HOSTILE_FRAMES = 2000
 
+if not os.environ.get("SCANLINE_NATIVE_TESTS"):
+    pytest.skip("run by `make native`", allow_module_level=True)
 if CMAKE is None or shutil.which(os.environ.get("CXX", "c++")) is None:
     pytest.skip("native tests need CMake and a C++ compiler", allow_module_level=True)
 
