@@ -24,6 +24,7 @@ from typing import Any
 from .. import recipes
 from ..processes import granted_core_ids
 from ..runners.rows import RATES
+from ..samplers import SamplingSettings
 from ..stores import ReplaySettings
 from .rows import Row, print_table, summary
 from .work import Figures, WorkError
@@ -96,9 +97,9 @@ def settings_of(bench: LearnersBench, crew: Crew) -> dict[str, Any]:
     recipe = recipes.find(bench.recipe).replace(**bench.settings)
     factor = crew.learners if crew.scaling == "weak" else 1
     changes = {**bench.settings, "num_envs": recipe.sampling.num_envs * factor}
-    samples = getattr(recipe.sampling, "rollout_samples", 0)
-    if samples:
-        changes["rollout_samples"] = samples * factor
+    sampling = recipe.sampling
+    if isinstance(sampling, SamplingSettings) and sampling.rollout_samples:
+        changes["rollout_samples"] = sampling.rollout_samples * factor
     if isinstance(recipe.store, ReplaySettings):
         changes["batch_size"] = recipe.store.batch_size * factor
     return changes

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -23,35 +23,21 @@ from torch import Tensor, nn
 from . import memory
 from .planes import PixelScale, image_planes
 
+if TYPE_CHECKING:
+    from .._native import ConvStack
+
 Kernels = Literal["native", "torch"]
 Sizes = tuple[tuple[int, ...], ...]
 """Per convolution: height, width, channels, filters, kernel, stride, top, bottom, left, right."""
 
 
-class NativeConvolutions:
-    """The native form of a row of convolutions, shared by all networks of these sizes."""
-
-    def __init__(self, sizes: Sizes) -> None:
-        from .. import _native
-
-        self.stack = _native.ConvStack([list(each) for each in sizes])
-        *_, last = sizes
-        height, width, _, filters, kernel, stride, top, bottom, left, right = last
-        self.map_shape = (
-            (height + top + bottom - kernel) // stride + 1,
-            (width + left + right - kernel) // stride + 1,
-            filters,
-        )
-
-
 @functools.lru_cache
-def native_convolutions(sizes: Sizes) -> NativeConvolutions | None:
-    """The native form, or None where there is none."""
+def native_convolutions(sizes: Sizes) -> ConvStack | None:
+    """The native form, shared by all networks of these sizes, or None where there is none."""
     from .. import _native
 
-    if _native.ConvStack.refusal([list(each) for each in sizes]) is not None:
-        return None
-    return NativeConvolutions(sizes)
+    rows = [list(each) for each in sizes]
+    return None if _native.ConvStack.refusal(rows) else _native.ConvStack(rows)
 
 
 @functools.lru_cache
@@ -82,7 +68,7 @@ def conv_features(
         maps: Tensor = convs(image_planes(observations, pixels))
         return maps.permute(0, 2, 3, 1).flatten(1)  # a view: channels are last in memory
     scale, num = (pixels.scale, pixels.offset), len(observations)
-    widths = (native.stack.feature_floats, native.stack.kept_floats)
+    widths = (native.feature_floats, native.kept_floats)
     if torch.is_grad_enabled():
         known = memory.recalled(convs, num)
         arrays = known or [torch.empty((num, width)) for width in widths]
@@ -127,14 +113,14 @@ def _are_ready(observations: Tensor, weights: Sequence[Tensor]) -> bool:
 
 
 def _forward(
-    native: NativeConvolutions,
+    native: ConvStack,
     observations: Tensor,
     scale: tuple[float, float],
     weights: Sequence[Tensor],
     kept: Tensor,
     features: Tensor,
 ) -> None:
-    native.stack.forward(observations, *scale, [each.detach() for each in weights], kept, features)
+    native.forward(observations, *scale, [each.detach() for each in weights], kept, features)
 
 
 class _ConvFeatures(torch.autograd.Function):
@@ -144,7 +130,7 @@ class _ConvFeatures(torch.autograd.Function):
     def forward(
         context: Any,
         observations: Tensor,
-        native: NativeConvolutions,
+        native: ConvStack,
         scale: tuple[float, float],
         arrays: Sequence[Tensor],
         filled: bool,
@@ -161,7 +147,7 @@ class _ConvFeatures(torch.autograd.Function):
     def backward(context: Any, *upstream: Any) -> tuple[Any, ...]:
         observations, kept, features, *weights = context.saved_tensors
         gradients = [torch.empty_like(each) for each in weights]
-        context.native.stack.backward(
+        context.native.backward(
             observations,
             *context.scale,
             [each.detach() for each in weights],
