@@ -16,7 +16,7 @@ NATIVE = ROOT / "native"
 LEVELS = [
     {
         *("stacks", "streams", "draws", "schedules", "protocols", "games"),
-        *("processes", "queues", "returns"),
+        *("processes", "queues", "returns", "spans"),
     },
     {"records", "settings"},
     {"engines", "networks", "acting", "stores", "algorithms", "parameters", "reports"},

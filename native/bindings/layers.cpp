@@ -1,26 +1,53 @@
 // layers.cpp -- the layers of a network on the CPU for Python: checks shapes, holds no logic.
 #include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/vector.h>
 
+#include <array>
 #include <string>
 
 #include "../layers/conv_stack.h"
 #include "../layers/dense.h"
-#include "../layers/rmsprop.h"
+#include "../layers/optimise.h"
 #include "../layers/workers.h"
 
 namespace nb = nanobind;
 
 namespace scanline {
 
-using Pictures = nb::ndarray<nb::ro, nb::ndim<4>, nb::device::cpu>;
-using Read = nb::ndarray<const float, nb::device::cpu>;
-using Written = nb::ndarray<float, nb::device::cpu>;
+// Arrays come as address and number of floats (scanline.spans): the caller keeps them alive and
+// without gaps, sizes are checked here.
+using Span = std::pair<uintptr_t, size_t>;
+using Spans = std::vector<Span>;
+
+static float* floats(const Span& span) { return reinterpret_cast<float*>(span.first); }
 
 [[noreturn]] static void refuse_layers(const std::string& why) {
   throw nb::value_error(why.c_str());
 }
+
+static void check_size(const Span& span, i32 num, i32 each, const char* what) {
+  if (span.second != static_cast<size_t>(num) * static_cast<size_t>(each))
+    refuse_layers(std::string(what) + " has " + std::to_string(span.second) + " floats, but " +
+                  std::to_string(num) + " rows need " + std::to_string(each) + " each.");
+}
+
+// Pictures [num, planes, height, width] of bytes or floats, wherever each plane lies.
+struct Pictures {
+  using Four = std::array<i64, 4>;
+
+  Pictures(uintptr_t address, bool bytes, Four shape, Four strides, float scale, float offset)
+      : frames{
+            reinterpret_cast<const void*>(address), bytes, strides[0], strides[1], scale, offset},
+        shape(shape) {
+    if (strides[3] != 1 || strides[2] != shape[3])
+      refuse_layers("a plane of a picture must be contiguous.");
+  }
+
+  Frames frames;
+  Four shape;
+};
 
 class PyConvStack {
  public:
@@ -45,142 +72,131 @@ class PyConvStack {
   i32 feature_floats() const { return stack_.feature_floats(); }
   i32 kept_floats() const { return stack_.kept_floats(); }
 
-  void forward(Pictures pictures, float scale, float offset, const std::vector<Read>& weights,
-               Written kept, Written features) const {
-    const Frames frames = frames_of(pictures, scale, offset);
-    const i32 num = static_cast<i32>(pictures.shape(0));
-    const ConvStack::Weights given = weights_of(weights);
-    check_size(features.size(), num, feature_floats(), "features");
-    if (kept.size() != 0) check_size(kept.size(), num, kept_floats(), "kept");
-    float* const keep = kept.size() != 0 ? kept.data() : nullptr;  // empty: nobody will go back
+  void forward(const Pictures& pictures, const Spans& weights, const Span& kept,
+               const Span& features) const {
+    const i32 num = num_of(pictures);
+    check_weights(weights);
+    check_size(features, num, feature_floats(), "features");
+    if (kept.second != 0) check_size(kept, num, kept_floats(), "kept");
+    float* const keep = kept.second != 0 ? floats(kept) : nullptr;  // empty: nobody will go back
     nb::gil_scoped_release release;
-    stack_.forward(frames, num, given, keep, features.data());
+    stack_.forward(pictures.frames, num, pairs_of<ConvStack::Weights>(weights), keep,
+                   floats(features));
   }
 
-  void backward(Pictures pictures, float scale, float offset, const std::vector<Read>& weights,
-                Read kept, Read features, Read feature_gradients,
-                const std::vector<Written>& gradients) const {
-    const Frames frames = frames_of(pictures, scale, offset);
-    const i32 num = static_cast<i32>(pictures.shape(0));
-    const ConvStack::Weights given = weights_of(weights);
-    check_size(kept.size(), num, kept_floats(), "kept");
-    check_size(features.size(), num, feature_floats(), "features");
-    check_size(feature_gradients.size(), num, feature_floats(), "feature_gradients");
-    ConvStack::Gradients wanted;
-    for (size_t l = 0; l < stack_.shapes().size(); ++l) {
-      check_weights(gradients.at(2 * l).size(), gradients.at(2 * l + 1).size(), l);
-      wanted.filters.push_back(gradients[2 * l].data());
-      wanted.biases.push_back(gradients[2 * l + 1].data());
-    }
+  void backward(const Pictures& pictures, const Spans& weights, const Span& kept,
+                const Span& features, const Span& feature_gradients, const Spans& gradients) const {
+    const i32 num = num_of(pictures);
+    check_weights(weights);
+    check_weights(gradients);
+    check_size(kept, num, kept_floats(), "kept");
+    check_size(features, num, feature_floats(), "features");
+    check_size(feature_gradients, num, feature_floats(), "feature_gradients");
     nb::gil_scoped_release release;
-    stack_.backward(frames, num, given, kept.data(), features.data(), feature_gradients.data(),
-                    wanted);
+    stack_.backward(pictures.frames, num, pairs_of<ConvStack::Weights>(weights), floats(kept),
+                    floats(features), floats(feature_gradients),
+                    pairs_of<ConvStack::Gradients>(gradients));
   }
 
  private:
-  Frames frames_of(const Pictures& pictures, float scale, float offset) const {
+  i32 num_of(const Pictures& pictures) const {
     const ConvShape& first = stack_.shapes().front();
-    const bool bytes = pictures.dtype() == nb::dtype<u8>();
-    if (!bytes && pictures.dtype() != nb::dtype<float>())
-      refuse_layers("pictures must be uint8 or float32.");
-    const bool fits = static_cast<i32>(pictures.shape(1)) == first.channels &&
-                      static_cast<i32>(pictures.shape(2)) == first.height &&
-                      static_cast<i32>(pictures.shape(3)) == first.width;
-    if (!fits) refuse_layers("pictures do not have the sizes of the first convolution.");
-    if (pictures.stride(3) != 1 || pictures.stride(2) != first.width)
-      refuse_layers("a plane of a picture must be contiguous.");
-    return {pictures.data(), bytes, pictures.stride(0), pictures.stride(1), scale, offset};
+    if (pictures.shape[1] != first.channels || pictures.shape[2] != first.height ||
+        pictures.shape[3] != first.width)
+      refuse_layers("pictures do not have the sizes of the first convolution.");
+    return static_cast<i32>(pictures.shape[0]);
   }
 
-  ConvStack::Weights weights_of(const std::vector<Read>& weights) const {
-    ConvStack::Weights given;
-    if (weights.size() != 2 * stack_.shapes().size())
+  // Filters and biases in turn.
+  template <class Pairs>
+  static Pairs pairs_of(const Spans& spans) {
+    Pairs pairs;
+    for (size_t i = 0; i < spans.size(); i += 2) {
+      pairs.filters.push_back(floats(spans[i]));
+      pairs.biases.push_back(floats(spans[i + 1]));
+    }
+    return pairs;
+  }
+
+  void check_weights(const Spans& spans) const {
+    if (spans.size() != 2 * stack_.shapes().size())
       refuse_layers("there must be filters and biases for every convolution.");
     for (size_t l = 0; l < stack_.shapes().size(); ++l) {
-      check_weights(weights[2 * l].size(), weights[2 * l + 1].size(), l);
-      given.filters.push_back(weights[2 * l].data());
-      given.biases.push_back(weights[2 * l + 1].data());
+      const ConvShape& conv = stack_.shapes()[l];
+      if (spans[2 * l].second != static_cast<size_t>(conv.weights()) ||
+          spans[2 * l + 1].second != static_cast<size_t>(conv.filters))
+        refuse_layers("weights do not have the sizes of convolution " + std::to_string(l) + ".");
     }
-    return given;
-  }
-
-  void check_weights(size_t filters, size_t biases, size_t layer) const {
-    const ConvShape& conv = stack_.shapes()[layer];
-    if (filters != static_cast<size_t>(conv.weights()) ||
-        biases != static_cast<size_t>(conv.filters))
-      refuse_layers("weights do not have the sizes of convolution " + std::to_string(layer) + ".");
-  }
-
-  static void check_size(size_t size, i32 num, i32 each, const char* what) {
-    if (size != static_cast<size_t>(num) * static_cast<size_t>(each))
-      refuse_layers(std::string(what) + " has " + std::to_string(size) + " floats, but " +
-                    std::to_string(num) + " pictures need " + std::to_string(each) + " each.");
   }
 
   ConvStack stack_;
 };
 
-using Matrix = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using Row = nb::ndarray<const float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using MatrixOut = nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using RowOut = nb::ndarray<float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
-template <class Array>
-void check_shape(const Array& array, size_t rows, size_t columns, const char* what) {
-  if (array.shape(0) != rows || array.shape(1) != columns)
-    refuse_layers(std::string(what) + " has shape (" + std::to_string(array.shape(0)) + ", " +
-                  std::to_string(array.shape(1)) + ") but must have (" + std::to_string(rows) +
-                  ", " + std::to_string(columns) + ").");
-}
-
-static DenseShape dense_shape(const Matrix& rows, const Matrix& weights, bool rectified) {
-  check_shape(weights, weights.shape(0), rows.shape(1), "weights");
-  const DenseShape shape{static_cast<i32>(rows.shape(0)), static_cast<i32>(rows.shape(1)),
-                         static_cast<i32>(weights.shape(0)), rectified};
+static DenseShape dense_shape(const Span& rows, const Span& weights, const Span& biases,
+                              const Span& out, bool rectified) {
+  const size_t units = biases.second, inputs = units ? weights.second / units : 0;
+  const size_t num = inputs ? rows.second / inputs : 0;
+  const DenseShape shape{static_cast<i32>(num), static_cast<i32>(inputs), static_cast<i32>(units),
+                         rectified};
+  if (weights.second != units * inputs || rows.second != num * inputs)
+    refuse_layers("rows, weights and biases do not have the sizes of one layer.");
   if (const char* reason = dense_refusal(shape.inputs, shape.units)) refuse_layers(reason);
+  check_size(out, shape.num, shape.units, "out");
   return shape;
 }
 
-static void py_dense_forward(Matrix rows, Matrix weights, Row biases, MatrixOut out,
-                             bool rectified) {
-  const DenseShape shape = dense_shape(rows, weights, rectified);
-  check_shape(out, rows.shape(0), weights.shape(0), "out");
-  if (biases.shape(0) != weights.shape(0)) refuse_layers("there must be one bias per unit.");
+static void py_dense_forward(const Span& rows, const Span& weights, const Span& biases,
+                             const Span& out, bool rectified) {
+  const DenseShape shape = dense_shape(rows, weights, biases, out, rectified);
   nb::gil_scoped_release release;
-  dense_forward(shape, rows.data(), weights.data(), biases.data(), out.data());
+  dense_forward(shape, floats(rows), floats(weights), floats(biases), floats(out));
 }
 
-static void py_dense_backward(Matrix rows, Matrix weights, Matrix out, Matrix out_gradients,
-                              MatrixOut row_gradients, MatrixOut weight_gradients,
-                              RowOut bias_gradients, bool rectified) {
-  const DenseShape shape = dense_shape(rows, weights, rectified);
-  check_shape(out, rows.shape(0), weights.shape(0), "out");
-  check_shape(out_gradients, rows.shape(0), weights.shape(0), "out_gradients");
-  check_shape(weight_gradients, weights.shape(0), weights.shape(1), "weight_gradients");
-  const bool wanted = row_gradients.size() != 0;
-  if (wanted) check_shape(row_gradients, rows.shape(0), rows.shape(1), "row_gradients");
-  if (bias_gradients.shape(0) != weights.shape(0))
-    refuse_layers("there must be one bias per unit.");
+static void py_dense_backward(const Span& rows, const Span& weights, const Span& out,
+                              const Span& out_gradients, const Span& row_gradients,
+                              const Span& weight_gradients, const Span& bias_gradients,
+                              bool rectified) {
+  const DenseShape shape = dense_shape(rows, weights, bias_gradients, out, rectified);
+  check_size(out_gradients, shape.num, shape.units, "out_gradients");
+  check_size(weight_gradients, shape.units, shape.inputs, "weight_gradients");
+  const bool wanted = row_gradients.second != 0;
+  if (wanted) check_size(row_gradients, shape.num, shape.inputs, "row_gradients");
   nb::gil_scoped_release release;
-  dense_backward(shape, rows.data(), weights.data(), out.data(), out_gradients.data(),
-                 wanted ? row_gradients.data() : nullptr, weight_gradients.data(),
-                 bias_gradients.data());
+  dense_backward(shape, floats(rows), floats(weights), floats(out), floats(out_gradients),
+                 wanted ? floats(row_gradients) : nullptr, floats(weight_gradients),
+                 floats(bias_gradients));
 }
 
-// Arrays of one size that are dense in the same order, whatever it is; `mean` may be empty.
-static void py_rmsprop(Read gradient, Written parameter, Written square, Written mean, float decay,
-                       float epsilon, bool epsilon_inside_root, float learning_rate) {
-  const size_t num = gradient.size();
-  const bool centred = mean.size() != 0;
-  if (parameter.size() != num || square.size() != num || (centred && mean.size() != num))
-    refuse_layers("gradient, parameter and averages must have one size.");
+// Arrays of one size that are dense in the same order, whatever it is; `means` may be empty.
+static void py_rmsprop(const Spans& gradients, const Spans& parameters, const Spans& squares,
+                       const Spans& means, float decay, float epsilon, bool epsilon_inside_root,
+                       float learning_rate) {
+  std::vector<RmspropArrays> arrays;
+  const size_t num = gradients.size();
+  bool fits = parameters.size() == num && squares.size() == num;
+  fits = fits && (means.empty() || means.size() == num);
+  for (size_t i = 0; fits && i < num; ++i) {
+    const size_t size = gradients[i].second;
+    fits = parameters[i].second == size && squares[i].second == size &&
+           (means.empty() || means[i].second == size);
+    arrays.push_back({static_cast<i64>(size), floats(gradients[i]), floats(parameters[i]),
+                      floats(squares[i]), means.empty() ? nullptr : floats(means[i])});
+  }
+  if (!fits) refuse_layers("gradient, parameter and averages must have one size.");
   nb::gil_scoped_release release;
-  rmsprop({decay, epsilon, epsilon_inside_root, learning_rate}, static_cast<i64>(num),
-          gradient.data(), parameter.data(), square.data(), centred ? mean.data() : nullptr);
+  rmsprop({decay, epsilon, epsilon_inside_root, learning_rate}, arrays);
+}
+
+static double py_squared_norm(const Spans& spans) {
+  std::vector<FloatArray> arrays;
+  for (const Span& span : spans) arrays.push_back({static_cast<i64>(span.second), floats(span)});
+  nb::gil_scoped_release release;
+  return squared_norm(arrays);
 }
 
 void bind_layers(nb::module_& m) {
   m.def("rmsprop", &py_rmsprop);
+  m.def("squared_norm", &py_squared_norm);
   m.def("layer_threads", &layer_threads);
   m.def("set_layer_threads", [](i32 num_threads) {
     if (num_threads < 1) refuse_layers("there must be at least one thread.");
@@ -191,6 +207,10 @@ void bind_layers(nb::module_& m) {
   m.def("dense_backward", &py_dense_backward, nb::arg("rows"), nb::arg("weights"), nb::arg("out"),
         nb::arg("out_gradients"), nb::arg("row_gradients"), nb::arg("weight_gradients"),
         nb::arg("bias_gradients"), nb::arg("rectified"));
+  nb::class_<Pictures>(m, "Pictures")
+      .def(nb::init<uintptr_t, bool, Pictures::Four, Pictures::Four, float, float>(),
+           nb::arg("address"), nb::arg("bytes"), nb::arg("shape"), nb::arg("strides"),
+           nb::arg("scale"), nb::arg("offset"));
   nb::class_<PyConvStack>(m, "ConvStack")
       .def(nb::init<const PyConvStack::Sizes&>(), nb::arg("sizes"))
       .def_static("refusal",
@@ -199,11 +219,11 @@ void bind_layers(nb::module_& m) {
                   })
       .def_prop_ro("feature_floats", &PyConvStack::feature_floats)
       .def_prop_ro("kept_floats", &PyConvStack::kept_floats)
-      .def("forward", &PyConvStack::forward, nb::arg("pictures"), nb::arg("scale"),
-           nb::arg("offset"), nb::arg("weights"), nb::arg("kept"), nb::arg("features"))
-      .def("backward", &PyConvStack::backward, nb::arg("pictures"), nb::arg("scale"),
-           nb::arg("offset"), nb::arg("weights"), nb::arg("kept"), nb::arg("features"),
-           nb::arg("feature_gradients"), nb::arg("gradients"));
+      .def("forward", &PyConvStack::forward, nb::arg("pictures"), nb::arg("weights"),
+           nb::arg("kept"), nb::arg("features"))
+      .def("backward", &PyConvStack::backward, nb::arg("pictures"), nb::arg("weights"),
+           nb::arg("kept"), nb::arg("features"), nb::arg("feature_gradients"),
+           nb::arg("gradients"));
 }
 
 }  // namespace scanline

@@ -1,7 +1,7 @@
 // console_fast.h -- the console that products run: translated instructions, idle skip, mask TIA.
 //
 // Same states as `Console` (console.h), which is the slow reference. Give its RomImage a
-// translation (env/translator.h); without one it interprets decoded instructions (decode.h), and
+// translation (env/translation/); without one it interprets decoded instructions (decode.h), and
 // without these it executes byte by byte.
 #pragma once
 

@@ -38,7 +38,7 @@ struct RomImage {
   CartridgeType type = CartridgeType::kUnknown;
   Properties properties;
   const DecodedOp* ops = nullptr;      // one per byte, made by decode_rom; null: decode nothing
-  Translation* translation = nullptr;  // machine code (env/translator.h), where there is any
+  Translation* translation = nullptr;  // machine code (env/translation/), where there is any
 };
 
 }  // namespace scanline

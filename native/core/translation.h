@@ -1,6 +1,6 @@
 // translation.h -- what a ROM translated to machine code looks like to the loop that runs it.
 //
-// The struct below is the whole interface between the generated code (env/translator.cpp) and
+// The struct below is the whole interface between the generated code (env/translation/) and
 // loop_translated.h: the code keeps a copy of its first part on the stack while it runs, the rest
 // in registers. Both sides use the offsets of the fields. Host only; knows no processor.
 #pragma once

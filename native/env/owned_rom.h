@@ -11,7 +11,7 @@
 
 #include "../core/decode.h"
 #include "../core/rom_identify.h"
-#include "translator.h"
+#include "translation/translator.h"
 
 namespace scanline {
 

@@ -11,7 +11,8 @@ namespace scanline {
 
 namespace {
 
-constexpr i32 kParts = 8;          // partial sums of the weights' gradients
+constexpr i32 kParts = 8;  // partial sums of the weights' gradients
+constexpr i32 kSumsPerJob = 8192;
 constexpr i32 kPixelsAtOnce = 96;  // output pixels whose inputs stay in the first-level cache
 
 using Floats = std::vector<float>;
@@ -125,7 +126,7 @@ void walk_panel(const Walk& walk, const float* from, const float* panel, float* 
   const i32 num = static_cast<i32>(walk.from.size());
   i32 i = 0;
   for (; i + 6 <= num; i += 6) walk_rows<6>(walk, i, from, panel, to, masks, finish);
-  for (; i + 4 <= num; i += 4) walk_rows<4>(walk, i, from, panel, to, masks, finish);
+  for (; i + 3 <= num; i += 3) walk_rows<3>(walk, i, from, panel, to, masks, finish);
   for (; i < num; ++i) walk_rows<1>(walk, i, from, panel, to, masks, finish);
 }
 
@@ -191,11 +192,35 @@ void add_bias_gradients(const ConvShape& conv, const float* gradient_first, floa
 }
 
 // Sums parts 0, 1, ... in this order, whoever made them.
-void add_parts(const float* parts, i64 part_floats, i32 first, i32 last, float* to) {
-  for (i32 k = first; k < last; ++k) {
-    float sum = parts[k];
-    for (i32 p = 1; p < kParts; ++p) sum += parts[p * part_floats + k];
-    to[k - first] = sum;
+void add_parts(const float* parts, i64 part_floats, i32 num, float* to) {
+  run_jobs((num + kSumsPerJob - 1) / kSumsPerJob, [&](i32 job) {
+    const i32 last = std::min(num, (job + 1) * kSumsPerJob);
+    for (i32 k = job * kSumsPerJob; k < last; ++k) {
+      float sum = parts[k];
+      for (i32 p = 1; p < kParts; ++p) sum += parts[p * part_floats + k];
+      to[k] = sum;
+    }
+  });
+}
+
+// Eight rows of eight floats to eight columns: out[k * 16 + f] = rows[f * stride + k].
+void turn_eight(const float* rows, i32 stride, float* out) {
+  __m256 row[8], pair[8], four[8];
+  for (i32 f = 0; f < 8; ++f) row[f] = _mm256_loadu_ps(rows + f * stride);
+  for (i32 f = 0; f < 8; f += 2) {
+    pair[f] = _mm256_unpacklo_ps(row[f], row[f + 1]);
+    pair[f + 1] = _mm256_unpackhi_ps(row[f], row[f + 1]);
+  }
+  for (i32 f = 0; f < 8; f += 4) {
+    four[f] = _mm256_shuffle_ps(pair[f], pair[f + 2], 0x44);
+    four[f + 1] = _mm256_shuffle_ps(pair[f], pair[f + 2], 0xEE);
+    four[f + 2] = _mm256_shuffle_ps(pair[f + 1], pair[f + 3], 0x44);
+    four[f + 3] = _mm256_shuffle_ps(pair[f + 1], pair[f + 3], 0xEE);
+  }
+  for (i32 k = 0; k < 4; ++k) {
+    _mm256_storeu_ps(out + k * kTileColumns, _mm256_permute2f128_ps(four[k], four[k + 4], 0x20));
+    _mm256_storeu_ps(out + (k + 4) * kTileColumns,
+                     _mm256_permute2f128_ps(four[k], four[k + 4], 0x31));
   }
 }
 
@@ -251,9 +276,10 @@ ConvStack::Panels ConvStack::forward_panels(const Weights& weights) const {
     panels.first.push_back(panels.floats.size());
     panels.floats.resize(panels.floats.size() + static_cast<size_t>(conv.weights()));
     float* to = panels.floats.data() + panels.first.back();
-    for (i32 f = 0; f < conv.filters; ++f)
-      for (i32 k = 0; k < depth; ++k)
-        to[(f / 16 * depth + k) * 16 + f % 16] = weights.filters[l][f * depth + k];
+    for (i32 f = 0; f < conv.filters; f += 8)
+      for (i32 k = 0; k < depth; k += 8)
+        turn_eight(weights.filters[l] + f * depth + k, depth,
+                   to + (f / 16 * depth + k) * kTileColumns + f % 16);
   }
   return panels;
 }
@@ -290,7 +316,7 @@ void ConvStack::forward(const Frames& frames, i32 num, const Weights& weights, f
   const Panels panels = forward_panels(weights);
   run_jobs(num, [&](i32 i) {
     const size_t block = static_cast<size_t>(kept_floats_);
-    float* mine = kept ? kept + static_cast<size_t>(i) * block : scratch(0, block);
+    float* mine = kept ? kept + static_cast<size_t>(i) * block : scratch(14, block);
     if (bordered_) std::fill_n(mine, block, 0.0F);
     forward_picture(frames, i, panels, weights, mine,
                     features + static_cast<i64>(i) * feature_floats());
@@ -321,10 +347,11 @@ void ConvStack::backward(const Frames& frames, i32 num, const Weights& weights, 
   const Panels panels = backward_panels(weights);
   i64 part_floats = 0;
   for (const ConvShape& conv : shapes_) part_floats += conv.weights() + conv.filters;
-  Floats parts(static_cast<size_t>(kParts * part_floats), 0.0F);
+  float* const parts = scratch(0, static_cast<size_t>(kParts * part_floats));
   run_jobs(kParts, [&](i32 part) {
     Gradients sums;
-    float* next = parts.data() + part * part_floats;
+    float* next = parts + part * part_floats;
+    std::fill_n(next, part_floats, 0.0F);
     for (const ConvShape& conv : shapes_) {
       sums.filters.push_back(next);
       sums.biases.push_back(next + conv.weights());
@@ -333,14 +360,12 @@ void ConvStack::backward(const Frames& frames, i32 num, const Weights& weights, 
     for (i32 i = num * part / kParts; i < num * (part + 1) / kParts; ++i)
       backward_picture(frames, i, panels, kept, features, feature_gradients, sums);
   });
-  i64 first = 0;
+  const float* first = parts;
   for (size_t l = 0; l < shapes_.size(); ++l) {
-    const i32 weights_end = static_cast<i32>(first) + shapes_[l].weights();
-    add_parts(parts.data(), part_floats, static_cast<i32>(first), weights_end,
-              gradients.filters[l]);
-    add_parts(parts.data(), part_floats, weights_end, weights_end + shapes_[l].filters,
-              gradients.biases[l]);
-    first = weights_end + shapes_[l].filters;
+    add_parts(first, part_floats, shapes_[l].weights(), gradients.filters[l]);
+    first += shapes_[l].weights();
+    add_parts(first, part_floats, shapes_[l].filters, gradients.biases[l]);
+    first += shapes_[l].filters;
   }
 }
 

@@ -17,7 +17,7 @@ namespace {
 
 constexpr i32 kUnitsPerJob = 12;
 constexpr i32 kRowsAtOnce = 64;  // rows and inputs of a block: half of the second-level cache
-constexpr i32 kInputsAtOnce = 512;
+constexpr i32 kInputsAtOnce = 392;
 constexpr i32 kPanelsPerJob = 4;
 
 using Floats = std::vector<float>;

@@ -42,6 +42,7 @@ __attribute__((noinline)) void row_products(const float* const* rows, i32 num_ru
 #pragma GCC unroll 6
   for (i32 i = 0; i < kRows; ++i) row[i] = rows[i];
   for (i32 r = 0; r < num_runs; ++r) {
+#pragma GCC unroll 4
     for (i32 k = 0; k < run; ++k) {
       const __m256 low = _mm256_loadu_ps(panel);
       const __m256 high = _mm256_loadu_ps(panel + 8);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -14,6 +15,9 @@
 namespace scanline {
 namespace {
 
+// Waking a thread that sleeps takes about as long, and a layer's next call comes sooner.
+constexpr auto kPatience = std::chrono::microseconds(300);
+
 class Workers {
  public:
   explicit Workers(i32 num_threads) {
@@ -22,8 +26,8 @@ class Workers {
 
   ~Workers() {
     {
-      std::lock_guard<std::mutex> lock(mutex_);
-      stopping_ = true;
+      const std::lock_guard<std::mutex> lock(mutex_);
+      stopping_.store(true);
     }
     begin_.notify_all();
     for (std::thread& thread : threads_) thread.join();
@@ -37,28 +41,49 @@ class Workers {
       job_ = &job;
       num_jobs_ = num_jobs;
       next_.store(0, std::memory_order_relaxed);
-      num_inside_ = static_cast<i32>(threads_.size());
-      ++round_;
+      num_inside_.store(static_cast<i32>(threads_.size()));
+      round_.fetch_add(1);
     }
-    begin_.notify_all();
+    if (num_asleep_.load() > 0) begin_.notify_all();
     take_jobs();
+    if (soon([this] { return num_inside_.load() == 0; })) return;
     std::unique_lock<std::mutex> lock(mutex_);
-    end_.wait(lock, [this] { return num_inside_ == 0; });
+    end_.wait(lock, [this] { return num_inside_.load() == 0; });
   }
 
  private:
   void serve() {
     u64 seen = 0;
-    std::unique_lock<std::mutex> lock(mutex_);
     while (true) {
-      begin_.wait(lock, [&] { return stopping_ || round_ != seen; });
-      if (stopping_) return;
-      seen = round_;
-      lock.unlock();
+      const auto is_called = [&] { return stopping_.load() || round_.load() != seen; };
+      if (!soon(is_called)) sleep_until(is_called);
+      if (stopping_.load()) return;
+      seen = round_.load();
       take_jobs();
-      lock.lock();
-      if (--num_inside_ == 0) end_.notify_one();
+      if (num_inside_.fetch_sub(1) > 1) continue;
+      const std::lock_guard<std::mutex> lock(mutex_);
+      end_.notify_one();
     }
+  }
+
+  template <class Condition>
+  void sleep_until(const Condition& condition) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    num_asleep_.fetch_add(1);
+    begin_.wait(lock, condition);
+    num_asleep_.fetch_sub(1);
+  }
+
+  // Whether the condition comes true within the time that waking a thread would take. Whoever has
+  // work goes first.
+  template <class Condition>
+  static bool soon(const Condition& condition) {
+    const auto begun = std::chrono::steady_clock::now();
+    while (!condition()) {
+      if (std::chrono::steady_clock::now() - begun > kPatience) return false;
+      std::this_thread::yield();
+    }
+    return true;
   }
 
   void take_jobs() {
@@ -70,9 +95,9 @@ class Workers {
   const LayerJob* job_ = nullptr;
   i32 num_jobs_ = 0;
   std::atomic<i32> next_{0};
-  i32 num_inside_ = 0;
-  u64 round_ = 0;
-  bool stopping_ = false;
+  std::atomic<i32> num_inside_{0}, num_asleep_{0};
+  std::atomic<u64> round_{0};
+  std::atomic<bool> stopping_{false};
   std::vector<std::thread> threads_;
 };
 

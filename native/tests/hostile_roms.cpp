@@ -18,7 +18,7 @@
 #include "../core/tia_masks.h"
 #include "../env/fast_console.h"
 #include "../env/seen_console.h"
-#include "../env/translator.h"
+#include "../env/translation/translator.h"
 #include "check.h"
 #include "random_rom.h"
 #include "state_difference.h"

@@ -4,7 +4,7 @@
 #include "../core/console.h"
 #include "../core/loop_translated.h"
 #include "../core/tia_masks.h"
-#include "../env/translator.h"
+#include "../env/translation/translator.h"
 #include "check.h"
 #include "random_rom.h"
 #include "state_difference.h"

@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 NATIVE = ROOT / "native"
 FLAGS = ["-std=c++17", "-O2", "-ffp-contract=off", "-Wall", "-Wextra", "-shared", "-fPIC"]
 # Linked with every source: what is no header of the console that products run.
-COMMON = [NATIVE / "env" / "translator.cpp"]
+COMMON = sorted((NATIVE / "env" / "translation").glob("*.cpp"))
 
 
 def build(source: Path, name: str, macros: Mapping[str, str] | None = None) -> Path:

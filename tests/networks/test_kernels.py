@@ -13,6 +13,7 @@ from scanline import _native, networks
 from scanline.networks import kernels
 from scanline.networks.trunks import TRUNKS
 from scanline.records import Spaces
+from scanline.spans import NOTHING, span, spans
 
 NATIVE = [name for name, trunk in TRUNKS.items() if trunk.convs]
 
@@ -141,24 +142,34 @@ def test_sizes_that_the_kernels_do_not_know_are_left_to_pytorch() -> None:
     assert _native.ConvStack.refusal([[84, 84, 1, 32, 8, 4, 0, 0, 0, 0]]) is not None
 
 
+def given(frames: Tensor) -> _native.Pictures:
+    address, shape = frames.data_ptr(), tuple(frames.shape)
+    return _native.Pictures(address, True, shape, frames.stride(), 1.0, 0.0)
+
+
 def test_wrong_arrays_are_refused() -> None:
     sizes = [[84, 84, 4, 16, 8, 4, 0, 0, 0, 0]]
     if _native.ConvStack.refusal(sizes) is not None:
         pytest.skip("this processor has no native kernels")
     stack = _native.ConvStack(sizes)
-    weights = [torch.zeros(16, 8, 8, 4), torch.zeros(16)]
+    weights = spans([torch.zeros(16, 8, 8, 4), torch.zeros(16)])
     frames, features = torch.zeros((2, 4, 84, 84), dtype=torch.uint8), torch.zeros(2, 20 * 20 * 16)
-    nothing = torch.empty(0)
     with pytest.raises(ValueError, match="features has"):
-        stack.forward(frames, 1.0, 0.0, weights, nothing, features[:1])
+        stack.forward(given(frames), weights, NOTHING, span(features[:1]))
     with pytest.raises(ValueError, match="weights do not have"):
-        stack.forward(frames, 1.0, 0.0, [weights[0][:8], weights[1]], nothing, features)
+        stack.forward(given(frames), [(weights[0][0], 8), weights[1]], NOTHING, span(features))
+    with pytest.raises(ValueError, match="for every convolution"):
+        stack.forward(given(frames), weights[:1], NOTHING, span(features))
     with pytest.raises(ValueError, match="sizes of the first"):
-        stack.forward(frames[:, :3], 1.0, 0.0, weights, nothing, features)
-    with pytest.raises(ValueError, match="uint8 or float32"):
-        stack.forward(frames.double(), 1.0, 0.0, weights, nothing, features)
+        stack.forward(given(frames[:, :3]), weights, NOTHING, span(features))
     with pytest.raises(ValueError, match="contiguous"):
-        stack.forward(frames.transpose(2, 3), 1.0, 0.0, weights, nothing, features)
+        given(frames.transpose(2, 3))
+    with pytest.raises(TypeError, match="float32 on the CPU"):
+        span(features.double())
+    with pytest.raises(ValueError, match="sizes of one layer"):
+        _native.dense_forward(span(torch.zeros(33)), (0, 33), (0, 16), (0, 16), True)
+    with pytest.raises(ValueError, match="must have one size"):
+        _native.rmsprop([(0, 3)], [(0, 4)], [(0, 3)], [], 0.9, 0.1, False, 0.1)
     with pytest.raises(ValueError, match="at least one thread"):
         _native.set_layer_threads(0)
 

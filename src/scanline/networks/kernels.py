@@ -20,11 +20,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import torch
 from torch import Tensor, nn
 
+from ..spans import NOTHING, span, spans
 from . import memory
 from .planes import PixelScale, image_planes
 
 if TYPE_CHECKING:
-    from .._native import ConvStack
+    from .._native import ConvStack, Pictures
 
 Kernels = Literal["native", "torch"]
 Sizes = tuple[tuple[int, ...], ...]
@@ -62,7 +63,7 @@ def conv_features(
     convs: nn.Sequential, sizes: Sizes | None, pixels: PixelScale, observations: Tensor
 ) -> Tensor:
     """Features [N, H * W * C] of the last rectified convolution; `sizes` None asks for PyTorch."""
-    weights = list(convs.parameters())
+    weights = [each for conv in convs for each in conv._parameters.values() if each is not None]
     native = native_convolutions(sizes) if sizes and _are_ready(observations, weights) else None
     if native is None:
         maps: Tensor = convs(image_planes(observations, pixels))
@@ -77,8 +78,8 @@ def conv_features(
         )
         return features
     room = memory.room(convs, num, widths)
-    features, kept = room or (torch.empty((num, widths[0])), torch.empty(0))
-    _forward(native, observations, scale, weights, kept, features)
+    features, kept = room or (torch.empty((num, widths[0])), None)
+    _forward(native, _pictures(observations, scale), weights, kept, features)
     return features
 
 
@@ -112,15 +113,26 @@ def _are_ready(observations: Tensor, weights: Sequence[Tensor]) -> bool:
     return planes_are_whole and in_order and not observations.requires_grad
 
 
+def _pictures(observations: Tensor, scale: tuple[float, float]) -> Pictures:
+    """Observations where they lie, for kernels that widen bytes themselves."""
+    from .. import _native
+
+    is_bytes = observations.dtype is torch.uint8
+    if not is_bytes and observations.dtype is not torch.float32:
+        raise TypeError(f"pictures are {observations.dtype}, but kernels take uint8 or float32.")
+    shape, strides = tuple(observations.shape), observations.stride()
+    return _native.Pictures(observations.data_ptr(), is_bytes, shape, strides, *scale)
+
+
 def _forward(
     native: ConvStack,
-    observations: Tensor,
-    scale: tuple[float, float],
+    pictures: Pictures,
     weights: Sequence[Tensor],
-    kept: Tensor,
+    kept: Tensor | None,
     features: Tensor,
 ) -> None:
-    native.forward(observations, *scale, [each.detach() for each in weights], kept, features)
+    room = NOTHING if kept is None else span(kept)
+    native.forward(pictures, spans(weights), room, span(features))
 
 
 class _ConvFeatures(torch.autograd.Function):
@@ -138,7 +150,7 @@ class _ConvFeatures(torch.autograd.Function):
     ) -> Tensor:
         features, kept = arrays
         if not filled:
-            _forward(native, observations, scale, weights, kept, features)
+            _forward(native, _pictures(observations, scale), weights, kept, features)
         context.save_for_backward(observations, kept, features, *weights)
         context.native, context.scale = native, scale
         return features.detach()
@@ -147,14 +159,14 @@ class _ConvFeatures(torch.autograd.Function):
     def backward(context: Any, *upstream: Any) -> tuple[Any, ...]:
         observations, kept, features, *weights = context.saved_tensors
         gradients = [torch.empty_like(each) for each in weights]
+        whole = upstream[0].contiguous()
         context.native.backward(
-            observations,
-            *context.scale,
-            [each.detach() for each in weights],
-            kept,
-            features,
-            upstream[0].contiguous(),
-            gradients,
+            _pictures(observations, context.scale),
+            spans(weights),
+            span(kept),
+            span(features),
+            span(whole),
+            spans(gradients),
         )
         return None, None, None, None, None, *gradients
 
@@ -163,7 +175,8 @@ def _dense_forward(rows: Tensor, weight: Tensor, bias: Tensor, out: Tensor | Non
     from .. import _native
 
     out = torch.empty((len(rows), len(weight))) if out is None else out
-    _native.dense_forward(rows.detach().contiguous(), weight.detach(), bias.detach(), out, True)
+    whole = rows.contiguous()
+    _native.dense_forward(span(whole), span(weight), span(bias), span(out), True)
     return out
 
 
@@ -184,16 +197,17 @@ class _DenseRectified(torch.autograd.Function):
 
         rows, weight, out = context.saved_tensors
         wanted = context.needs_input_grad[0]
-        for_rows = torch.empty(rows.shape if wanted else (0, 0))
+        for_rows = torch.empty(rows.shape) if wanted else None
         for_weight, for_bias = torch.empty(weight.shape), torch.empty(len(weight))
+        whole, upstream_whole = rows.contiguous(), upstream[0].contiguous()
         _native.dense_backward(
-            rows.detach().contiguous(),
-            weight.detach(),
-            out,
-            upstream[0].contiguous(),
-            for_rows,
-            for_weight,
-            for_bias,
+            span(whole),
+            span(weight),
+            span(out),
+            span(upstream_whole),
+            NOTHING if for_rows is None else span(for_rows),
+            span(for_weight),
+            span(for_bias),
             True,
         )
-        return for_rows if wanted else None, for_weight, for_bias, None
+        return for_rows, for_weight, for_bias, None

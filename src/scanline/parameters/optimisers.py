@@ -21,6 +21,7 @@ from torch import Tensor
 
 from ..records import State
 from ..schedules import Constant, Linear, Schedule, WarmUp
+from ..spans import is_gapless, spans
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,7 +146,7 @@ class RMSProp:
         self.square = [torch.full_like(each, start) for each in self.parameters]
         self.mean = [torch.zeros_like(each) for each in self.parameters] if settings.centred else []
         self._denominator = [torch.empty_like(each) for each in self.parameters]
-        self._fused = fused and all(map(_is_dense, self.parameters))
+        self._fused = fused and all(map(is_gapless, self.parameters))
 
     @torch.no_grad()
     def step(self, learning_rate: float) -> None:
@@ -170,11 +171,16 @@ class RMSProp:
         from .. import _native
 
         settings = self.settings
-        numbers = (settings.decay, settings.epsilon, settings.epsilon_inside_root, learning_rate)
-        nothing = torch.empty(0)
-        for i, gradient in zip(moved, gradients, strict=True):
-            mean = self.mean[i] if self.mean else nothing
-            _native.rmsprop(gradient, self.parameters[i].detach(), self.square[i], mean, *numbers)
+        _native.rmsprop(
+            spans(gradients),
+            spans(self.parameters[i] for i in moved),
+            spans(self.square[i] for i in moved),
+            spans(self.mean[i] for i in moved) if self.mean else [],
+            settings.decay,
+            settings.epsilon,
+            settings.epsilon_inside_root,
+            learning_rate,
+        )
         torch.autograd.graph.increment_version([self.parameters[i] for i in moved])
 
     def _denominators(self, moved: list[int], gradients: list[Tensor]) -> list[Tensor]:
@@ -268,13 +274,6 @@ def memories(settings: OptimiserSettings) -> dict[str, float]:
         return {"square": settings.square_starts_at} | ({"mean": 0.0} if settings.centred else {})
     squares = ("exp_avg_sq", "max_exp_avg_sq") if settings.amsgrad else ("exp_avg_sq",)
     return dict.fromkeys((STEP, "exp_avg", *squares), 0.0)
-
-
-def _is_dense(parameter: Tensor) -> bool:
-    """Whether a parameter is floats on the CPU without gaps, in any order of its axes."""
-    order = sorted(range(parameter.dim()), key=parameter.stride, reverse=True)
-    plain = parameter.dtype == torch.float32 and parameter.device.type == "cpu"
-    return plain and parameter.detach().permute(order).is_contiguous()
 
 
 def build_optimiser(parameters: Sequence[Tensor], settings: OptimiserSettings) -> Optimiser:

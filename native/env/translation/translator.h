@@ -10,8 +10,8 @@
 #include <mutex>
 #include <vector>
 
-#include "../core/rom.h"
-#include "../core/translation.h"
+#include "../../core/rom.h"
+#include "../../core/translation.h"
 
 namespace scanline {
 

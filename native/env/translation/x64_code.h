@@ -1,4 +1,4 @@
-// x64_code.h -- writes the x86-64 instructions that translator.cpp uses, and no others.
+// x64_code.h -- writes the x86-64 instructions that emitter.h uses, and no others.
 //
 // Takes registers, memory operands and labels; gives position-independent bytes. 32-bit operations
 // unless a name says otherwise. Knows nothing of what the code is for.
@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "../core/types.h"
+#include "../../core/types.h"
 
 namespace scanline {
 
