@@ -16,7 +16,7 @@ namespace scanline {
 namespace {
 
 // Waking a thread that sleeps takes about as long, and a layer's next call comes sooner.
-constexpr auto kPatience = std::chrono::microseconds(300);
+constexpr auto kPatience = std::chrono::microseconds(200);
 
 class Workers {
  public:
@@ -74,14 +74,20 @@ class Workers {
     num_asleep_.fetch_sub(1);
   }
 
-  // Whether the condition comes true within the time that waking a thread would take. Whoever has
-  // work goes first.
+  // Whether the condition comes true within the time that waking a thread would take. Does not give
+  // way: whatever else wants the core would keep it for milliseconds.
+  static void pause() {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+  }
+
   template <class Condition>
   static bool soon(const Condition& condition) {
     const auto begun = std::chrono::steady_clock::now();
     while (!condition()) {
       if (std::chrono::steady_clock::now() - begun > kPatience) return false;
-      std::this_thread::yield();
+      pause();
     }
     return true;
   }
