@@ -314,13 +314,16 @@ ConvStack::Panels ConvStack::backward_panels(const Weights& weights) const {
 void ConvStack::forward(const Frames& frames, i32 num, const Weights& weights, float* kept,
                         float* features) const {
   const Panels panels = forward_panels(weights);
-  run_jobs(num, [&](i32 i) {
-    const size_t block = static_cast<size_t>(kept_floats_);
-    float* mine = kept ? kept + static_cast<size_t>(i) * block : scratch(14, block);
-    if (bordered_) std::fill_n(mine, block, 0.0F);
-    forward_picture(frames, i, panels, weights, mine,
-                    features + static_cast<i64>(i) * feature_floats());
-  });
+  run_jobs(
+      num,
+      [&](i32 i) {
+        const size_t block = static_cast<size_t>(kept_floats_);
+        float* mine = kept ? kept + static_cast<size_t>(i) * block : scratch(14, block);
+        if (bordered_) std::fill_n(mine, block, 0.0F);
+        forward_picture(frames, i, panels, weights, mine,
+                        features + static_cast<i64>(i) * feature_floats());
+      },
+      size_of(num));
 }
 
 void ConvStack::forward_picture(const Frames& frames, i32 i, const Panels& panels,
@@ -348,18 +351,21 @@ void ConvStack::backward(const Frames& frames, i32 num, const Weights& weights, 
   i64 part_floats = 0;
   for (const ConvShape& conv : shapes_) part_floats += conv.weights() + conv.filters;
   float* const parts = scratch(0, static_cast<size_t>(kParts * part_floats));
-  run_jobs(kParts, [&](i32 part) {
-    Gradients sums;
-    float* next = parts + part * part_floats;
-    std::fill_n(next, part_floats, 0.0F);
-    for (const ConvShape& conv : shapes_) {
-      sums.filters.push_back(next);
-      sums.biases.push_back(next + conv.weights());
-      next += conv.weights() + conv.filters;
-    }
-    for (i32 i = num * part / kParts; i < num * (part + 1) / kParts; ++i)
-      backward_picture(frames, i, panels, kept, features, feature_gradients, sums);
-  });
+  run_jobs(
+      kParts,
+      [&](i32 part) {
+        Gradients sums;
+        float* next = parts + part * part_floats;
+        std::fill_n(next, part_floats, 0.0F);
+        for (const ConvShape& conv : shapes_) {
+          sums.filters.push_back(next);
+          sums.biases.push_back(next + conv.weights());
+          next += conv.weights() + conv.filters;
+        }
+        for (i32 i = num * part / kParts; i < num * (part + 1) / kParts; ++i)
+          backward_picture(frames, i, panels, kept, features, feature_gradients, sums);
+      },
+      size_of(num));
   const float* first = parts;
   for (size_t l = 0; l < shapes_.size(); ++l) {
     add_parts(first, part_floats, shapes_[l].weights(), gradients.filters[l]);

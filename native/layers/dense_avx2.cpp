@@ -193,11 +193,14 @@ const char* dense_refusal(i32 inputs, i32 units) {
 
 void dense_forward(const DenseShape& shape, const float* rows, const float* weights,
                    const float* biases, float* out) {
-  run_jobs(num_parts(shape.units, kUnitsPerJob), [&](i32 job) {
-    const i32 first = job * kUnitsPerJob;
-    forward_units(shape, rows, weights, biases, first, std::min(kUnitsPerJob, shape.units - first),
-                  out);
-  });
+  run_jobs(
+      num_parts(shape.units, kUnitsPerJob),
+      [&](i32 job) {
+        const i32 first = job * kUnitsPerJob;
+        forward_units(shape, rows, weights, biases, first,
+                      std::min(kUnitsPerJob, shape.units - first), out);
+      },
+      size_of(shape.num));
 }
 
 void dense_backward(const DenseShape& shape, const float* rows, const float* weights,
@@ -206,18 +209,21 @@ void dense_backward(const DenseShape& shape, const float* rows, const float* wei
   const Gradient gradient(shape, out, out_gradients);
   bias_gradients_of(shape, gradient, bias_gradients);
   const i32 columns = kPanelsPerJob * kTileColumns;
-  run_jobs(num_parts(shape.inputs, columns), [&](i32 job) {
-    static thread_local Floats panel;
-    panel.resize(static_cast<size_t>(std::max(shape.num, shape.units) * kTileColumns));
-    for (i32 k = job * columns; k < std::min(shape.inputs, (job + 1) * columns);
-         k += kTileColumns) {
-      pack(rows + k, shape.num, shape.inputs, panel.data());
-      weight_gradient_panel(shape, gradient, panel.data(), weight_gradients + k);
-      if (!row_gradients) continue;
-      pack(weights + k, shape.units, shape.inputs, panel.data());
-      row_gradient_panel(shape, gradient, panel.data(), row_gradients + k);
-    }
-  });
+  run_jobs(
+      num_parts(shape.inputs, columns),
+      [&](i32 job) {
+        static thread_local Floats panel;
+        panel.resize(static_cast<size_t>(std::max(shape.num, shape.units) * kTileColumns));
+        for (i32 k = job * columns; k < std::min(shape.inputs, (job + 1) * columns);
+             k += kTileColumns) {
+          pack(rows + k, shape.num, shape.inputs, panel.data());
+          weight_gradient_panel(shape, gradient, panel.data(), weight_gradients + k);
+          if (!row_gradients) continue;
+          pack(weights + k, shape.units, shape.inputs, panel.data());
+          row_gradient_panel(shape, gradient, panel.data(), row_gradients + k);
+        }
+      },
+      size_of(shape.num));
 }
 
 }  // namespace scanline

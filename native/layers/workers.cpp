@@ -17,6 +17,12 @@ namespace {
 
 // Waking a thread that sleeps takes about as long, and a layer's next call comes sooner.
 constexpr auto kPatience = std::chrono::microseconds(200);
+// So many calls after two callers met, nobody looks around: the cores are wanted elsewhere.
+constexpr i32 kCrowdedCalls = 200;
+// Less than a large call gains by more threads.
+constexpr auto kWorthWaiting = std::chrono::milliseconds(2);
+
+std::atomic<i32> crowded{0};
 
 class Workers {
  public:
@@ -84,6 +90,7 @@ class Workers {
 
   template <class Condition>
   static bool soon(const Condition& condition) {
+    if (crowded.load() > 0) return condition();
     const auto begun = std::chrono::steady_clock::now();
     while (!condition()) {
       if (std::chrono::steady_clock::now() - begun > kPatience) return false;
@@ -108,7 +115,7 @@ class Workers {
 };
 
 std::atomic<i32> num_wanted{0};
-std::mutex busy;
+std::timed_mutex busy;
 pid_t owner = 0;
 std::unique_ptr<Workers> workers;
 
@@ -132,10 +139,16 @@ i32 layer_threads() {
   return wanted > 0 ? wanted : static_cast<i32>(std::max(1U, std::thread::hardware_concurrency()));
 }
 
-void run_jobs(i32 num_jobs, const LayerJob& job) {
+void run_jobs(i32 num_jobs, const LayerJob& job, Size size) {
   const i32 num_threads = layer_threads();
   if (num_threads > 1 && num_jobs > 1) {
-    std::unique_lock<std::mutex> lock(busy, std::try_to_lock);
+    std::unique_lock<std::timed_mutex> lock(busy, std::try_to_lock);
+    if (lock.owns_lock()) {
+      if (crowded.load() > 0) crowded.fetch_sub(1);
+    } else {
+      crowded.store(kCrowdedCalls);
+      if (size == Size::kLarge) (void)lock.try_lock_for(kWorthWaiting);
+    }
     if (lock.owns_lock()) return workers_for(num_threads).run(num_jobs, job);
   }
   for (i32 i = 0; i < num_jobs; ++i) job(i);

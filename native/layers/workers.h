@@ -3,8 +3,8 @@
 // Takes a number of jobs and a function of a job; returns when all are done. Which thread does
 // which job decides nothing but time: callers write every result to a place of its own. The number
 // of threads is one setting of the process.
-// A second call while the threads are busy is done by its own thread alone, so that callers never
-// wait for each other.
+// A second call while the threads are busy is done by its own thread alone. A large one waits a
+// little first: alone it would take far longer than the call before it still needs.
 #pragma once
 
 #include <functional>
@@ -19,7 +19,12 @@ using LayerJob = std::function<void(i32 job)>;
 void set_layer_threads(i32 num_threads);
 i32 layer_threads();
 
+enum class Size { kSmall, kLarge };  // large: milliseconds
+
 // Runs job(0) .. job(num_jobs - 1).
-void run_jobs(i32 num_jobs, const LayerJob& job);
+void run_jobs(i32 num_jobs, const LayerJob& job, Size size = Size::kSmall);
+
+// The size of a layer's call with so many pictures.
+inline Size size_of(i32 num_pictures) { return num_pictures < 16 ? Size::kSmall : Size::kLarge; }
 
 }  // namespace scanline

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from .. import settings, training
+from ..networks import share_cores_here
 from ..records import Batch
 from ..runners.clock import Spans
 from ..runners.concurrent import Concurrent
@@ -147,7 +148,12 @@ def _update(loop: Loop, batch: Batch) -> None:
 
 def side_by_side(jobs: list[Job]) -> None:
     """All jobs at once, one of them in this thread."""
-    threads = [threading.Thread(target=job, daemon=True) for job in jobs[1:]]
+
+    def here(job: Job) -> None:
+        share_cores_here()
+        job()
+
+    threads = [threading.Thread(target=here, args=(job,), daemon=True) for job in jobs[1:]]
     for thread in threads:
         thread.start()
     jobs[0]()

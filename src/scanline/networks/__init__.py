@@ -7,7 +7,7 @@ A published network is a row in trunks.py; heads.py says what comes out.
 
 from .build import Network, OwnNetwork, build, descriptions
 from .heads import HeadSettings
-from .kernels import Kernels, share_cores
+from .kernels import Kernels, share_cores, share_cores_here
 from .memory import Memory
 
 __all__ = [
@@ -19,4 +19,5 @@ __all__ = [
     "build",
     "descriptions",
     "share_cores",
+    "share_cores_here",
 ]

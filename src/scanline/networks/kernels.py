@@ -59,6 +59,15 @@ def share_cores(num_threads: int, native: bool) -> None:
     torch.set_num_threads(1 if native else num_threads)
 
 
+def share_cores_here() -> None:
+    """Repeats PyTorch's number of threads in the calling thread.
+
+    OpenMP keeps it per thread: oneDNN would use all cores in a new one, and its second thread would
+    spin on the core that somebody else needs.
+    """
+    torch.set_num_threads(torch.get_num_threads())
+
+
 def conv_features(
     convs: nn.Sequential, sizes: Sizes | None, pixels: PixelScale, observations: Tensor
 ) -> Tensor:

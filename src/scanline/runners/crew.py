@@ -16,6 +16,8 @@ import traceback
 from collections.abc import Callable, Sequence
 from queue import Empty, SimpleQueue
 
+from ..networks import share_cores_here
+
 Job = Callable[[], None]
 
 _POLL_SECONDS = 0.5
@@ -99,6 +101,7 @@ class Crew:
         )
 
     def _work(self, name: str) -> None:
+        share_cores_here()
         while (job := self._inboxes[name].get()) is not None:
             error: BaseException | None = None
             try:

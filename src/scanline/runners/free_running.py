@@ -22,6 +22,7 @@ from typing import Any, ClassVar
 import torch
 
 from ..acting import NetworkPolicy
+from ..networks import share_cores_here
 from ..parameters import Published
 from ..processes import granted_cores
 from ..queues import QueueClosedError
@@ -123,6 +124,7 @@ class Hands:
         hand.thread.start()
 
     def _repeat(self, hand: Hand, work: Callable[[], None]) -> None:
+        share_cores_here()
         try:
             while not self.is_stopping and hand.number < self._wanted[hand.role]:
                 work()
