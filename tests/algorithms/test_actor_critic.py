@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -37,7 +38,7 @@ def loss_by_definition(algorithm: ActorCritic, network: Tiny, batch: Batch) -> f
             out = network(batch.observations[n : n + 1])
         raw = [math.exp(float(logit)) for logit in out.logits[0]]
         probabilities = [value / sum(raw) for value in raw]
-        if algorithm.log_form == "exact":
+        if algorithm.log_form in ("exact", "plain"):
             logs = [math.log(p) for p in probabilities]
         elif algorithm.log_form == "added":
             logs = [math.log(p + algorithm.log_epsilon) for p in probabilities]
@@ -56,6 +57,7 @@ def loss_by_definition(algorithm: ActorCritic, network: Tiny, batch: Batch) -> f
         ActorCritic(),
         ActorCritic(value_coef=0.25, loss_scale=5.0, log_form="added", log_epsilon=0.01),
         ActorCritic(reduction="sum", log_form="floor", log_epsilon=0.4),
+        ActorCritic(log_form="plain"),
     ],
 )
 def test_loss_equals_its_definition(algorithm: ActorCritic) -> None:
@@ -101,6 +103,23 @@ def test_impossible_settings_are_refused() -> None:
         ActorCritic(discount=1.5)
     with pytest.raises(ValueError, match="does not go with"):
         ActorCritic(log_form="added")
+    with pytest.raises(ValueError, match="does not go with"):
+        ActorCritic(log_form="plain", log_epsilon=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("form", "epsilon", "is_finite"),
+    [("plain", 0.0, False), ("exact", 0.0, True), ("added", 1e-6, True), ("floor", 1e-6, True)],
+)
+def test_only_the_plain_logarithm_is_infinite_where_a_probability_is_0(
+    form: Any, epsilon: float, is_finite: bool
+) -> None:
+    network, batch = Tiny(), random_batch()
+    with torch.no_grad():
+        network.policy.bias.copy_(torch.tensor([200.0, 0.0, 0.0]))
+    algorithm = ActorCritic(log_form=form, log_epsilon=epsilon)
+    loss = algorithm.loss(Views(live=network), batch).losses["all"]
+    assert bool(torch.isfinite(loss)) == is_finite
 
 
 @pytest.mark.parametrize("like_tensorflow", [False, True])

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from scanline import recipes
-from scanline.benchmarks import own, training
+from scanline.benchmarks import comparisons, own, training
 from scanline.benchmarks.work import Work
 
 ROW = {
@@ -39,6 +41,69 @@ def test_value_recipes_get_a_replay_that_peers_can_hold_and_blocks_that_come_out
         found = training.settings_of("fast-dqn", changes)
         recipe = recipes.find("fast-dqn").replace(**changes, **found)
         assert recipe.pace.target_agent_steps % (num_envs * 50) == 0
+
+
+def test_asynchronous_recipes_are_measured_once_more_with_the_work_of_others() -> None:
+    bench = training.TrainingBench(recipes=("ga3c", "a3c-agents", "paac"), uneven_seconds=0.002)
+    works = training.contenders(bench, "native")
+    assert [(work.recipe, work.like) for work in works] == [
+        *(("ga3c", None), ("a3c-agents", None), ("paac", None)),
+        *(("ga3c", "paac"), ("a3c-agents", "ga3c")),
+    ]
+    assert all(work.uneven_seconds == 0.002 for work in works)
+    like_paac, paac = (recipes.find(w.recipe).replace(**w.settings) for w in (works[3], works[2]))
+    assert comparisons.batch_size(like_paac) == comparisons.batch_size(paac) == 160
+    assert (like_paac.network, like_paac.protocol) == (paac.network, paac.protocol)
+    assert like_paac.sampling.num_envs == paac.sampling.num_envs
+    assert (like_paac.pace.num_predictors, like_paac.pace.num_trainers) == (2, 2)
+    assert works[4].settings == {"network": "ga3c"}
+    assert "protocol" not in training.contenders(bench, "ale")[3].settings
+
+
+def test_networks_are_measured_by_every_recipe_and_peers_have_their_own() -> None:
+    networks = ("ga3c", "ga3c-large-4")
+    bench = training.TrainingBench(recipes=("ga3c", "a3c-agents"), networks=networks)
+    found = [
+        (w.recipe, w.settings["network"], w.like) for w in training.contenders(bench, "native")
+    ]
+    assert found == [(recipe, n, None) for n in networks for recipe in ("ga3c", "a3c-agents")]
+    for more in ({"networks": networks}, {"uneven_seconds": 0.1}):
+        with pytest.raises(ValueError, match="of their own"):
+            training.TrainingBench(peers=("sb3",), **more)
+
+
+def row(recipe: str, sps: float, network: str, batch: int, **more: Any) -> dict[str, Any]:
+    figures = {"agent_sps": sps, "agent_sps_spread": 0.0, "ups": 1.0, "limit_sps": sps}
+    found = {"recipe": recipe, "peer": None, "network": network, "batch_size": batch, **figures}
+    return {**found, "num_envs": 32, "times_peer": None, "settings": {}, **more}
+
+
+def test_factors_compare_equal_work_and_are_printed_with_their_sign(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    note = {
+        **{"agents": 32, "predictors": 2, "trainers": 2, "controller": []},
+        **{"prediction_batch": {"1": 1, "4": 3}, "policy_lag": {"0": 10, "7": 30}},
+    }
+    rows = [
+        row("ga3c", 900.0, "ga3c", 40, note=note, uneven_seconds=0.002),
+        row("paac", 1000.0, "nips", 160),
+        row("a3c-agents", 300.0, "nips", 5),
+        row("ga3c", 850.0, "nips", 160, like="paac"),
+        row("a3c-agents", 600.0, "ga3c", 5, like="ga3c", note={"learners": 2, "policy_lag": {}}),
+    ]
+    for each in rows:
+        each["factors"] = comparisons.factors(each, rows)
+    assert rows[0]["factors"] == {"a3c-agents": 1.5}
+    assert rows[3]["factors"] == {"paac": 0.85, "a3c-agents": 2.833}
+    assert not any(rows[place]["factors"] for place in (1, 2, 4))
+    training.show(rows)
+    shown = capsys.readouterr().out
+    assert "ga3c like paac, network nips, batch 160: 0.85 times paac (slower)" in shown
+    assert "ga3c, network ga3c, batch 40: 1.50 times a3c-agents (faster)" in shown
+    assert "agents 32, predictors 2, trainers 2; environments per inference: mean 3.2" in shown
+    assert "lag in updates: mean 5.2, median 7, 95% 7, most 7" in shown
+    assert "SIMULATED" in shown
 
 
 def test_every_contender_shares_the_settings() -> None:

@@ -30,6 +30,7 @@ SETUPS: dict[str, tuple[str, dict[str, Any]]] = {
     "gymnasium-here": ("gymnasium", {"num_workers": 0}),
     "gymnasium-1-worker": ("gymnasium", {"num_workers": 1}),
     "gymnasium-2-workers": ("gymnasium", {"num_workers": 2}),
+    "gymnasium-uneven": ("gymnasium", {"num_workers": 0, "uneven_seconds": 1e-5}),
 }
 REFERENCE = {
     "ale": "ale-1-thread",
@@ -43,6 +44,7 @@ FAST = [
     "native-cached",
     "gymnasium-here",
     "gymnasium-2-workers",
+    "gymnasium-uneven",
 ]
 setups = pytest.mark.parametrize("setup", FAST)
 

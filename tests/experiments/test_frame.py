@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from scanline.experiments import EXPERIMENTS, SCALES, Cell, CellError, Experiment, reproduce
-from scanline.experiments.claims import UNTESTABLE, Claim, Finding
+from scanline.experiments.claims import UNTESTABLE, Claim, Finding, judge
 from scanline.experiments.frame import KeptCellError
 from scanline.experiments.tables import WIDTH, Table
 
@@ -138,3 +138,9 @@ def test_every_experiment_names_its_cells_in_plain_values(name: str, scale: Any)
         assert json.loads(json.dumps(cell.settings)) == cell.settings
         assert "/" not in cell.name
     assert len(EXPERIMENTS[name].summary) <= 100 and WIDTH == 80
+
+
+@pytest.mark.parametrize("name", [name for name in EXPERIMENTS if name.startswith("ga3c")])
+def test_a_claim_without_results_is_not_testable(name: str) -> None:
+    for judged in judge(EXPERIMENTS[name].claims, "desk", {}):
+        assert judged.verdict == UNTESTABLE, judged.claim.sentence

@@ -14,6 +14,7 @@ from scanline.experiments import (
     EXPERIMENTS,
     Cell,
     accelerated,
+    accelerated_async,
     accelerated_gradients,
     accelerated_secondary,
     cule,
@@ -119,6 +120,50 @@ def test_paac_s_claims(tmp_path: Path) -> None:
     claims = EXPERIMENTS["paac-time-usage"].claims
     assert [claim.find(usage).holds for claim in claims] == [True, True, True]
     assert len(paac.usage_tables("smoke", usage)[0].rows) == 4
+
+
+def learner(num: int, rate: float, waited: float, *scores: float) -> dict[str, Any]:
+    """A run of so many learners; learning takes 40 % of their time."""
+    times = {name: [[100, 2.0]] for name in accelerated_async.TIMES}
+    times["perf/time_learning"] = [[100, 4.0]]
+    metrics = {accelerated_async.LAG: [[100, num - 1.0]], accelerated_async.WAITED: [[100, waited]]}
+    found = curve(*scores)
+    return {**found, "metrics": {**metrics, **times}, "agent_sps": rate, "learners": num}
+
+
+def test_claims_and_table_of_asynchronous_learners(tmp_path: Path) -> None:
+    results = {f"a3c-{num}": learner(num, 500.0 * num, 0.01, -20.0, 18.0) for num in (1, 2, 8)} | {
+        f"appo-{period}": learner(8, 900.0, 0.0, -20.0, 17.0) for period in (1, 4)
+    }
+    experiment = EXPERIMENTS["accelerated-async"]
+    assert [claim.find(results).holds for claim in experiment.claims] == [True] * 4
+    (table,) = experiment.tables("smoke", results)
+    assert table.rows[1][:2] == ["a3c-2", 2] and table.rows[1][4:6] == [2.4, 1.0]
+    assert table.rows[2][3] == pytest.approx(50e6 / 4_000 / 3_600)
+    assert table.rows[3][4] == 0.71
+    assert max(len(line) for line in table.text().splitlines()[1:4]) <= 80
+    accelerated_async.plot("smoke", results, tmp_path / "plot.png")
+    assert (tmp_path / "plot.png").stat().st_size > 1_000
+    slow = results | {
+        "a3c-8": learner(8, 100.0, 0.3, -20.0, -20.0),
+        "appo-4": learner(8, 1.0, 0.0, -21.0),
+    }
+    assert [claim.find(slow).holds for claim in experiment.claims] == [False] * 4
+    cells = {cell.name: cell.settings["recipe"] for cell in experiment.cells("desk")}
+    assert [name for name in cells if name.startswith("a3c")] == [f"a3c-{n}" for n in (1, 2, 4, 8)]
+    assert [cells[f"appo-{n}"]["sync_updates"] for n in (1, 2, 3, 4)] == [1, 2, 3, 4]
+
+
+def test_a_curve_has_falls_a_best_and_no_more_points_than_are_drawn() -> None:
+    found = curve(None, -20.0, 3.0, -1.0, 5.0, 4.0)
+    assert learning.best_score(found) == 5.0 and learning.deepest_fall(found) == 4.0
+    assert learning.best_score(curve(None)) is learning.deepest_fall(curve(None)) is None
+    for num in (0, 1, 200, 201, 999):
+        rows = [{"agent_steps": n} for n in range(num)]
+        kept = learning.thinned(rows)
+        assert len(kept) <= learning.MOST_POINTS and kept[-1:] == rows[-1:]
+        assert num > learning.MOST_POINTS or kept == rows
+    assert list(learning.by_game({"ms-pacman-1": found, "pong-1": found})) == ["ms-pacman", "pong"]
 
 
 def test_gradient_claims_and_the_forms_settings() -> None:

@@ -93,6 +93,22 @@ def test_the_lag_is_updates_since_the_weights_that_acted(tmp_path: Path) -> None
     assert rows(tmp_path)[0]["perf/policy_lag"] == 3.0
 
 
+def test_what_a_clock_measured_goes_beside_the_rates_and_never_into_a_row(tmp_path: Path) -> None:
+    progress = new_progress(log_every_agent_steps=10)
+    progress.open(tmp_path)
+    for rates in ([2.0, 4.0], [7.0]):
+        for rate in rates:
+            progress.note_rates({"perf/predictions_per_second": rate})
+        progress.advance(10)
+        assert progress.further()["perf/predictions_per_second"] == rates[-1]
+        assert progress.write_row_if_due()
+    progress.close()
+    name = "perf/predictions_per_second"
+    assert all(name not in row for row in rows(tmp_path))
+    lines = (tmp_path / "rates.jsonl").read_text().splitlines()
+    assert [json.loads(line)[name] for line in lines] == [3.0, 7.0]
+
+
 def test_equal_runs_give_equal_bytes(tmp_path: Path) -> None:
     for name in "ab":
         run(tmp_path / name, 25)

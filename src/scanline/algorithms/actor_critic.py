@@ -33,7 +33,7 @@ from ..records import (
 from . import pixels
 from .interface import Defaults, path_from, path_of
 
-LogForm = Literal["exact", "added", "floor"]
+LogForm = Literal["exact", "plain", "added", "floor"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +53,8 @@ class ActorCritic(Defaults):
     reduction: Literal["mean", "sum"] = "mean"
     """Whether the batch is averaged or summed; a learning rate belongs to one of them."""
     log_form: LogForm = "exact"
-    """Logarithm of a probability: exact, of p + log_epsilon, or of max(p, log_epsilon)."""
+    """Logarithm of a probability: exact, i.e. finite at 0 too; plain, infinite there; of
+    p + log_epsilon (added), or of max(p, log_epsilon) (floor)."""
     log_epsilon: float = 0.0
     """Number that keeps the logarithm finite in the forms `added` and `floor`."""
     bootstrap: Literal["live", "acting"] = "live"
@@ -67,10 +68,10 @@ class ActorCritic(Defaults):
             raise ValueError(
                 f"discount={self.discount} and gae_lambda={self.gae_lambda} must lie in 0..1."
             )
-        if (self.log_form == "exact") != (self.log_epsilon == 0.0):
+        if (self.log_form in ("exact", "plain")) != (self.log_epsilon == 0.0):
             raise ValueError(
                 f"log_form={self.log_form!r} does not go with log_epsilon={self.log_epsilon}; "
-                "'exact' has none, 'added' and 'floor' need one above 0."
+                "'exact' and 'plain' have none, 'added' and 'floor' need one above 0."
             )
 
     def columns(self, spaces: Spaces) -> Mapping[str, Column]:
@@ -119,6 +120,8 @@ class ActorCritic(Defaults):
             log_all = torch.log_softmax(logits, dim=-1)
             return log_all, log_all.exp()
         probabilities = torch.softmax(logits, dim=-1)
+        if self.log_form == "plain":
+            return probabilities.log(), probabilities
         if self.log_form == "added":
             return (probabilities + self.log_epsilon).log(), probabilities
         return probabilities.clamp(min=self.log_epsilon).log(), probabilities

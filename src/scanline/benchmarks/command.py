@@ -36,6 +36,10 @@ class TrainingOptions:
     """Seconds before the clock starts."""
     num_envs: int | None = None
     """Environments of every contender; the recipe's number when not given."""
+    networks: str = ""
+    """Networks by commas that every recipe is measured with; its own when not given."""
+    uneven_seconds: float = 0.0
+    """Simulated: every step of an environment takes so long at least and up to ten times so."""
     num_threads: int | None = None
     """Engine threads; all cores when not given."""
     torch_threads: int | None = None
@@ -56,6 +60,8 @@ def bench_training(words: list[str], program: str) -> int:
         warm_up_seconds=options.warm_up_seconds,
         num_threads=options.num_threads,
         torch_threads=options.torch_threads,
+        networks=_list(options.networks),
+        uneven_seconds=options.uneven_seconds,
         settings={} if options.num_envs is None else {"num_envs": options.num_envs},
     )
     rows = training.run(bench, options.engine or engines.default_name(options.game))

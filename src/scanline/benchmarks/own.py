@@ -38,6 +38,7 @@ def plan_of(work: Work) -> training.Plan:
         engine=work.engine,
         num_threads=work.num_threads,
         torch_threads=work.torch_threads,
+        uneven_seconds=work.uneven_seconds,
         **work.settings,
     )
 

@@ -17,6 +17,7 @@ from typing import Any
 from .. import recipes, settings
 from ..runners.concurrent import Concurrent
 from ..stores import ReplaySettings
+from . import comparisons
 from .rows import Row, print_table, summary
 from .work import Figures, Work, measure
 
@@ -65,33 +66,58 @@ class TrainingBench:
     """Engine threads; all cores when not given."""
     torch_threads: int | None = None
     """Threads of PyTorch, for us and for the peers; all cores when not given."""
+    networks: Sequence[str] = ()
+    """Networks that every recipe is measured with; its own when not given."""
+    uneven_seconds: float = 0.0
+    """Simulated: shortest step of an environment; the longest takes ten times as long."""
     settings: dict[str, Any] = field(default_factory=dict)
     """Settings that all contenders share, e.g. num_envs."""
+
+    def __post_init__(self) -> None:
+        if self.peers and (self.networks or self.uneven_seconds):
+            raise ValueError(
+                "Peers have networks and environments of their own; measure them without networks "
+                "and uneven_seconds."
+            )
 
 
 _SPELLINGS = {"sb3": ("sb3", "sb3-vector")}
 
 
 def contenders(bench: TrainingBench, engine: str) -> list[Work]:
-    """Every recipe, and behind each its peers."""
-    found = []
-    for recipe in bench.recipes:
-        shared = {**settings_of(recipe, bench.settings), **bench.settings}
-        own = Work(
-            recipe=recipe,
-            game=bench.game,
-            engine=engine,
-            seconds=bench.seconds,
-            warm_up_seconds=bench.warm_up_seconds,
-            num_threads=bench.num_threads,
-            torch_threads=bench.torch_threads,
-            settings=shared,
-        )
-        found.append(own)
-        for peer in bench.peers:
-            for spelling in _SPELLINGS.get(peer, (peer,)):
-                found.append(dataclasses.replace(own, peer=spelling))
+    """Every recipe, and behind each its peers; then asynchronous ones with the work of others."""
+    found: list[Work] = []
+    for network in bench.networks or (None,):
+        changes = {**bench.settings, **({} if network is None else {"network": network})}
+        for recipe in bench.recipes:
+            own = _own(bench, engine, recipe, changes)
+            found.append(own)
+            for peer in bench.peers:
+                for spelling in _SPELLINGS.get(peer, (peer,)):
+                    found.append(dataclasses.replace(own, peer=spelling))
+        for recipe, other in comparisons.likened(bench.recipes):
+            more = comparisons.matched(recipe, other, changes)
+            if engine != "native":
+                more.pop("protocol", None)  # others take the nearest one that they honour
+            if more:
+                own = _own(bench, engine, recipe, {**changes, **more})
+                found.append(dataclasses.replace(own, like=other))
     return found
+
+
+def _own(bench: TrainingBench, engine: str, recipe: str, changes: Mapping[str, Any]) -> Work:
+    """A recipe's work on our engine."""
+    return Work(
+        recipe=recipe,
+        game=bench.game,
+        engine=engine,
+        seconds=bench.seconds,
+        warm_up_seconds=bench.warm_up_seconds,
+        num_threads=bench.num_threads,
+        torch_threads=bench.torch_threads,
+        uneven_seconds=bench.uneven_seconds,
+        settings={**settings_of(recipe, changes), **changes},
+    )
 
 
 def settings_of(name: str, changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -114,11 +140,13 @@ def run(bench: TrainingBench, engine: str, say: Any = print) -> list[Row]:
     for repeat in range(bench.repeats):
         for place, work in enumerate(works):
             figures[place].append(measure(work))
-            rate = figures[place][-1]["agent_sps"]
-            say(f"repeat {repeat + 1}: {work.peer or 'scanline'} {work.recipe} {rate:,.0f} steps/s")
+            rate, who = figures[place][-1]["agent_sps"], work.peer or "scanline"
+            like = f" like {work.like}" if work.like else ""
+            say(f"repeat {repeat + 1}: {who} {work.recipe}{like} {rate:,.0f} steps/s")
     rows = [_row(work, done) for work, done in zip(works, figures, strict=True)]
     for row in rows:
         row["times_peer"] = _times_peer(row, rows)
+        row["factors"] = comparisons.factors(row, rows)
     return rows
 
 
@@ -127,24 +155,18 @@ def _row(work: Work, repeats: list[Figures]) -> Row:
     return {
         "recipe": work.recipe,
         "peer": work.peer,
+        "like": work.like,
         "game": work.game,
         "engine": {None: work.engine, "sb3": "subprocess", "sb3-vector": "ale"}[work.peer],
         "network": settings.to_dict(recipe)["network"],
-        "batch_size": _batch_size(recipe),
+        "batch_size": comparisons.batch_size(recipe),
         "num_envs": recipe.sampling.num_envs,
         "num_threads": work.num_threads,
         "torch_threads": work.torch_threads,
+        "uneven_seconds": work.uneven_seconds,
         "settings": work.settings,
         **summary(repeats),
     }
-
-
-def _batch_size(recipe: recipes.Recipe) -> int:
-    """Steps per update."""
-    store, sampling = recipe.store, recipe.sampling
-    if isinstance(store, ReplaySettings):
-        return store.batch_size
-    return store.batch_size(sampling.num_envs, sampling.horizon_agent_steps)
 
 
 def _times_peer(row: Row, rows: Sequence[Row]) -> float | None:
@@ -155,4 +177,15 @@ def _times_peer(row: Row, rows: Sequence[Row]) -> float | None:
 
 def show(rows: Sequence[Row]) -> None:
     title = "Training, agent steps/s (ratio: ours over the peer's; limit: network alone)"
-    print_table(rows, COLUMNS, title)
+    if any(row.get("uneven_seconds") for row in rows):
+        title += "\nSIMULATED: steps of environments are held back and differ up to tenfold"
+    several = len({row.get("network") for row in rows}) > 1
+    print_table([{**row, "recipe": _name(row, several)} for row in rows], COLUMNS, title)
+    for line in comparisons.lines(rows):
+        print(line)
+
+
+def _name(row: Row, several: bool) -> str:
+    """The recipe, whose work it does, and its network where they differ by it alone."""
+    network = f" on {row['network']}" if several and "network" in row["settings"] else ""
+    return comparisons.title(row) + ("" if row.get("like") else network)

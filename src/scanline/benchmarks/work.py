@@ -32,6 +32,10 @@ class Work:
     engine: str
     peer: str | None = None
     """None for scanline, or 'sb3', 'sb3-vector'."""
+    like: str | None = None
+    """Recipe whose network, protocol and batch this one was given."""
+    uneven_seconds: float = 0.0
+    """Simulated: shortest step of an environment; the longest takes ten times as long."""
     seconds: float = 20.0
     """Timed seconds, after the warm-up."""
     warm_up_seconds: float = 5.0

@@ -120,7 +120,12 @@ def default_name(game: Game) -> str:
 
 def build(name: str, settings: EngineSettings) -> Engine:
     """An engine, ready to be reset."""
-    return kind(name).build(settings)
+    engine = kind(name).build(settings)
+    if not settings.uneven_seconds:
+        return engine
+    from .uneven import UnevenEngine  # reads torch, which workers do without
+
+    return UnevenEngine(engine)
 
 
 catch.register()

@@ -65,10 +65,15 @@ class EngineSettings:
     """Difficulty switches; the game's default when not given."""
     wait_seconds: float = 60.0
     """Longest wait for one step of a group before the engine is declared stuck."""
+    uneven_seconds: float = 0.0
+    """Simulated: every step of an environment is held back until so many seconds are over, at
+    least, and up to ten times as many; 0 for none."""
 
     def __post_init__(self) -> None:
         if self.num_envs < 1:
             raise ValueError(f"num_envs={self.num_envs} must be at least 1.")
+        if self.uneven_seconds < 0:
+            raise ValueError(f"uneven_seconds={self.uneven_seconds} must not be negative.")
         if self.num_groups < 1 or self.num_envs % self.num_groups:
             fitting = -(-self.num_envs // max(self.num_groups, 1)) * max(self.num_groups, 1)
             raise ValueError(

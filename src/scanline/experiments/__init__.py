@@ -1,6 +1,7 @@
 """Experiments: the papers' tables and figures, measured again beside the papers' numbers.
 
-Gives the table of experiments and `reproduce`. One file per paper; the frame is shared.
+Gives the table of experiments and `reproduce`. One file per paper, or per topic of one; the frame
+is shared.
 """
 
 from __future__ import annotations
@@ -9,12 +10,17 @@ from collections.abc import Mapping
 
 from . import (
     accelerated,
+    accelerated_async,
     accelerated_gradients,
     accelerated_secondary,
     cule,
     fast_dqn,
     fast_dqn_timeline,
     ga3c,
+    ga3c_batch_size,
+    ga3c_configurations,
+    ga3c_epsilon,
+    ga3c_throughput,
     paac,
 )
 from .experiment import SCALES, Cell, Experiment, Result, Results, Scale
@@ -36,11 +42,16 @@ __all__ = [
 _PAPERS = (
     cule.EXPERIMENTS,
     accelerated.EXPERIMENTS,
+    accelerated_async.EXPERIMENTS,
     accelerated_gradients.EXPERIMENTS,
     accelerated_secondary.EXPERIMENTS,
     fast_dqn.EXPERIMENTS,
     fast_dqn_timeline.EXPERIMENTS,
     ga3c.EXPERIMENTS,
+    ga3c_throughput.EXPERIMENTS,
+    ga3c_configurations.EXPERIMENTS,
+    ga3c_batch_size.EXPERIMENTS,
+    ga3c_epsilon.EXPERIMENTS,
     paac.EXPERIMENTS,
 )
 

@@ -19,7 +19,7 @@ from .claims import Claim, Finding
 from .coprocessor import SimulatedCoprocessor, TinyPolicy
 from .experiment import Cell, Experiment, Result, Results, Scale
 from .figures import figure
-from .learning import learning_curve, plot_curves, scored
+from .learning import as_good, learning_curve, plot_curves
 from .sampling import sampling_rate
 from .tables import Table
 
@@ -183,21 +183,6 @@ def scaling_plot(scale: Scale, results: Results, path: Path) -> None:
             each.set_title(kind)
 
 
-def _best_score(result: Result) -> float | None:
-    return max((score for _, _, score in scored(result)), default=None)
-
-
-def _scales(results: Results, kind: str) -> Finding:
-    """Whether the largest number of environments still reaches most of the smallest's score."""
-    own = {n: r for n, r in results.items() if n.startswith(kind)}
-    first, *_, last = own
-    low, high = _best_score(own[last]), _best_score(own[first])
-    if low is None or high is None:
-        return Finding(None, "no game finished")
-    words = f"best score {high:.1f} with {first}, {low:.1f} with {last}"
-    return Finding(low >= high - 0.2 * abs(high), words)
-
-
 EXPERIMENTS = (
     Experiment(
         name="accelerated-sampling",
@@ -243,13 +228,13 @@ EXPERIMENTS = (
             Claim(
                 sentence="A2C scales to many environments with a rate of sqrt(envs).",
                 source="section 5.2",
-                find=lambda results: _scales(results, "a2c"),
+                find=lambda results: as_good(results, "a2c"),
                 scales=("paper",),
             ),
             Claim(
                 sentence="PPO scales to many environments with the samples per update held.",
                 source="section 5.2",
-                find=lambda results: _scales(results, "ppo"),
+                find=lambda results: as_good(results, "ppo"),
                 scales=("paper",),
             ),
         ),

@@ -22,6 +22,7 @@ from .experiment import Cell, Experiment, Result, Results, Scale
 from .figures import figure
 from .learning import learning_curve, plot_curves
 from .sampling import sampling_rate
+from .stretch import stretch
 from .tables import Table
 
 PAPER = "Dalton, Frosio and Garland 2020, Accelerating RL through GPU Atari Emulation"
@@ -60,23 +61,14 @@ def load_cells(scale: Scale) -> list[Cell]:
 def measure_load(cell: Cell, before: Results) -> Result:
     """Raw frames per second."""
     asked = cell.settings
-    plan = training.make_plan(
-        "cule-a2c",
-        asked["game"],
-        engine=asked["engine"],
-        num_envs=asked["num_envs"],
-        decorrelation_agent_steps=0,
-        tensorboard=False,
-    )
-    seconds = asked["seconds"]
+    seconds, own = asked["seconds"], {name: asked[name] for name in ("engine", "num_envs")}
+    own |= {"decorrelation_agent_steps": 0}
     if asked["load"] == "training":
-        timing = training.timed(
-            plan,
-            warm_up=training.Stretch(seconds=seconds / 10),
-            measured=training.Stretch(seconds=seconds),
-        )
+        warm_up = training.Stretch(seconds=seconds / 10)
+        timing = stretch("cule-a2c", asked["game"], seconds=seconds, warm_up=warm_up, **own)
         return {"raw_fps": timing.raw_frames_per_second}
     decider: Any = "random" if asked["load"] == "emulation" else "network"
+    plan = training.make_plan("cule-a2c", asked["game"], **own)
     return {"raw_fps": 4 * sampling_rate(plan, decider, seconds=seconds)}
 
 
@@ -279,19 +271,15 @@ def systems_cells(scale: Scale) -> list[Cell]:
 
 def measure_systems(cell: Cell, before: Results) -> Result:
     asked = cell.settings
-    plan = training.make_plan(
+    first = asked["settings"].get("learning_starts_agent_steps", 0)
+    timing = stretch(
         asked["recipe"],
         "pong",
+        seconds=asked["seconds"],
+        warm_up=training.Stretch(agent_steps=first, seconds=asked["seconds"] / 10),
         engine=asked["engine"],
         decorrelation_agent_steps=0,
-        tensorboard=False,
         **asked["settings"],
-    )
-    first = asked["settings"].get("learning_starts_agent_steps", 0)
-    timing = training.timed(
-        plan,
-        warm_up=training.Stretch(agent_steps=first, seconds=asked["seconds"] / 10),
-        measured=training.Stretch(seconds=asked["seconds"]),
     )
     return {"raw_fps": timing.raw_frames_per_second, "ups": timing.updates_per_second}
 

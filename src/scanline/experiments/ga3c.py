@@ -7,7 +7,6 @@ predictor and one trainer and lets the controller search (Figure 2).
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,11 +14,11 @@ from typing import Any
 
 from .. import training
 from ..processes import granted_cores
-from ..runners.clock import Spans
 from ..runners.machine import cpu_seconds
 from .claims import Claim, Finding
 from .experiment import Cell, Experiment, Result, Results, Scale
 from .figures import figure
+from .stretch import stretch
 from .tables import Table
 
 PAPER = "Babaeizadeh 2017, Reinforcement Learning through Asynchronous Advantage Actor-Critic"
@@ -57,19 +56,15 @@ def measure_speed(cell: Cell, before: Results) -> Result:
     """Rates of a real run, and the share of all cores that it kept busy from start to end."""
     asked = cell.settings
     own = {"num_envs": asked["num_envs"]} if asked["recipe"] == "ga3c" else {}
-    plan = training.make_plan(
+    begun, used = time.perf_counter(), cpu_seconds()
+    timing = stretch(
         asked["recipe"],
         "pong",
+        seconds=asked["seconds"],
+        warm_up=training.Stretch(seconds=asked["warm_up"]),
         network=asked["network"],
         torch_threads=1,
-        tensorboard=False,
         **own,
-    )
-    begun, used = time.perf_counter(), cpu_seconds()
-    timing = training.timed(
-        plan,
-        warm_up=training.Stretch(seconds=asked["warm_up"]),
-        measured=training.Stretch(seconds=asked["seconds"]),
     )
     busy = (cpu_seconds() - used) / (time.perf_counter() - begun) / granted_cores()
     return {
@@ -165,22 +160,22 @@ def measure_adjustment(cell: Cell, before: Results) -> Result:
     """Every measurement of the controller: when, numbers, updates per second, kept or not."""
     asked = dict(cell.settings)
     game, seconds = asked.pop("game"), asked.pop("seconds")
-    start = {"start_agents": 1, "num_predictors": 1, "num_trainers": 1, "adjust": True}
-    plan = training.make_plan(
-        "ga3c", game, live=False, tensorboard=False, torch_threads=1, **start, **asked
+    start: dict[str, Any] = {
+        "start_agents": 1,
+        "num_predictors": 1,
+        "num_trainers": 1,
+        "adjust": True,
+    }
+    timing = stretch(
+        "ga3c",
+        game,
+        seconds=seconds,
+        warm_up=training.Stretch(),
+        torch_threads=1,
+        **start,
+        **asked,
     )
-    spans = Spans()
-    with tempfile.TemporaryDirectory() as folder:
-        parts = training.prepared(plan, spans.mark, say=lambda sentence: None)
-        try:
-            session = training.open_session(parts, Path(folder) / "run", spans=spans)
-            with session.running(parts.saved(session), resume=False, begin=parts.begin):
-                while session.spans.training_seconds() < seconds and session.goes_on():
-                    parts.turn(session)
-            assert isinstance(parts, training.FreeParts)
-            rows = parts.run.free.controller.rows()
-        finally:
-            parts.close()
+    rows = timing.note["controller"]
     best = max((row for row in rows if row[5]), key=lambda row: row[4])
     return {"rows": rows, "first_tps": rows[0][4], "best_tps": best[4], "best": best[1:4]}
 

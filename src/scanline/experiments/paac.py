@@ -17,6 +17,7 @@ from .claims import Claim, Finding
 from .experiment import Cell, Experiment, Result, Results, Scale
 from .figures import figure
 from .learning import learning_curve, plot_curves, steps_to
+from .stretch import stretch
 from .tables import Table
 
 PAPER = "Clemente 2017, Efficient Parallel Methods for Deep Reinforcement Learning"
@@ -50,13 +51,13 @@ def usage_cells(scale: Scale) -> list[Cell]:
 
 def measure_usage(cell: Cell, before: Results) -> Result:
     asked = cell.settings
-    plan = training.make_plan(
-        "paac", "pong", network=asked["network"], num_envs=asked["num_envs"], tensorboard=False
-    )
-    timing = training.timed(
-        plan,
+    timing = stretch(
+        "paac",
+        "pong",
+        seconds=asked["seconds"],
         warm_up=training.Stretch(seconds=asked["warm_up"]),
-        measured=training.Stretch(seconds=asked["seconds"]),
+        network=asked["network"],
+        num_envs=asked["num_envs"],
     )
     total = sum(timing.split_seconds.values())
     shares = {part: 100 * seconds / total for part, seconds in timing.split_seconds.items()}

@@ -206,10 +206,10 @@ class Fleet:
         first = rank * self.num_envs
         ends = self.numbers.give(e._replace(env=e.env + first) for e in report.ends)
         self.lags.add(report.lags)
-        lags = Lags(report.lags)
-        waits = {"perf/lock_wait_share": report.waited_seconds / max(report.seconds, 1e-9)}
-        metrics = {**report.metrics, **lags.metrics(), **waits}
+        metrics = {**report.metrics, **Lags(report.lags).metrics()}
         session.told(report.agent_steps, report.updates, metrics, ends)
+        waited = report.waited_seconds / max(report.seconds, 1e-9)
+        session.clocked({"perf/lock_wait_share": waited})
         session.spans.share(report.split_seconds)
 
     def _refuse_silence(self) -> None:

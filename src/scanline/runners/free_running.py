@@ -16,22 +16,19 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from queue import Empty, SimpleQueue
 from typing import Any, ClassVar
 
 import torch
 
 from ..acting import NetworkPolicy
-from ..networks import share_cores_here
 from ..parameters import Published
 from ..processes import granted_cores
-from ..queues import QueueClosedError
 from ..records import Algorithm, Slot, State
 from ..samplers import DynamicSampler
 from ..stores import SegmentQueue
 from .clock import ACTING, ENVIRONMENT, LEARNING, OTHER
 from .controller import Controller, ControllerSettings, Counts
-from .crew import StuckError, where
+from .hands import Hands
 from .lags import Lags
 from .on_policy import named
 from .session import Session
@@ -39,7 +36,6 @@ from .session import Session
 _TURN_SECONDS = 0.1
 _PATIENCE_SECONDS = 0.1
 _RECEIVE_SECONDS = 0.02
-_GRACE_SECONDS = 10.0
 
 RECEIVER, PREDICTOR, TRAINER = "receiver", "predictor", "trainer"
 
@@ -82,83 +78,6 @@ class Works:
 
 
 @dataclass
-class Hand:
-    """One thread."""
-
-    role: str
-    thread: threading.Thread
-    beat_seconds: float
-    number: int
-
-
-class Hands:
-    """Threads of each role, as many as wanted; more and fewer while they run."""
-
-    def __init__(self, silent_seconds: float) -> None:
-        self._silent_seconds = silent_seconds
-        self._wanted: dict[str, int] = {}
-        self._hands: list[Hand] = []
-        self._errors: SimpleQueue[BaseException] = SimpleQueue()
-        self._stop = threading.Event()
-
-    @property
-    def is_stopping(self) -> bool:
-        return self._stop.is_set()
-
-    def set(self, role: str, num: int, work: Callable[[], None]) -> None:
-        """So many threads repeat the work from now on; those too many end after their turn."""
-        self._wanted[role] = num
-        self._hands = [hand for hand in self._hands if hand.thread.is_alive()]
-        busy = {hand.number for hand in self._hands if hand.role == role}
-        for number in range(num):
-            if number not in busy:
-                self._start(role, number, work)
-
-    def _start(self, role: str, number: int, work: Callable[[], None]) -> None:
-        hand = Hand(role, threading.current_thread(), time.monotonic(), number)
-        name = f"{role}-{number}"
-        hand.thread = threading.Thread(
-            target=self._repeat, args=(hand, work), name=name, daemon=True
-        )
-        self._hands.append(hand)
-        hand.thread.start()
-
-    def _repeat(self, hand: Hand, work: Callable[[], None]) -> None:
-        share_cores_here()
-        try:
-            while not self.is_stopping and hand.number < self._wanted[hand.role]:
-                work()
-                hand.beat_seconds = time.monotonic()
-        except QueueClosedError:
-            pass  # the run is over
-        except BaseException as error:  # the main thread raises it again
-            self._errors.put(error)
-
-    def check(self) -> None:
-        """Raises the first error of a thread, or says which one is stuck and where."""
-        try:
-            raise self._errors.get_nowait()
-        except Empty:
-            pass
-        limit = time.monotonic() - self._silent_seconds
-        stuck = [
-            hand for hand in self._hands if hand.thread.is_alive() and hand.beat_seconds < limit
-        ]
-        if stuck:
-            found = "\n".join(f"{hand.thread.name}:\n{where(hand.thread)}" for hand in stuck)
-            raise StuckError(
-                f"No sign of life for {self._silent_seconds:g} seconds from these threads:\n{found}"
-            )
-
-    def close(self) -> None:
-        """Lets all threads end; close what they wait on first. A stuck one dies as the run does."""
-        self._stop.set()
-        deadline = time.monotonic() + _GRACE_SECONDS
-        for hand in self._hands:
-            hand.thread.join(max(0.0, deadline - time.monotonic()))
-
-
-@dataclass
 class Tally:
     """What trainers did since the last look."""
 
@@ -191,6 +110,8 @@ class FreeRun:
         """Of the whole run."""
         self.batch_sizes = Lags()
         """Environments per inference, of the whole run."""
+        self.queue_sizes = Lags()
+        """Segments that waited for a trainer, at the looks of the main thread."""
         self._hands = Hands(pace.silent_seconds)
         self._tally, self._tallying = Tally(), threading.Lock()
         self._updates = itertools.count()
@@ -259,12 +180,14 @@ class FreeRun:
             tally, self._tally = self._tally, Tally()
         self.lags.add(tally.lags.counts)
         now = Seen.of(self.parts)
+        self.queue_sizes.add({now.segments: 1})
         new_steps = now.agent_steps - self._seen.agent_steps
         metrics = {
             **tally.means(),
             **tally.lags.metrics(),
             **now.metrics(self._seen, self.controller.counts),
         }
+        session.clocked(now.rates(self._seen, self.controller.counts))
         session.spans.share(now.split_seconds(self._seen, self.controller.counts))
         self._seen = now
         ends = self.parts.sampler.drain_episodes()
@@ -325,24 +248,28 @@ class Seen:
         return {ACTING: acting, LEARNING: learning, ENVIRONMENT: left}
 
     def metrics(self, before: Seen, counts: Counts) -> dict[str, float]:
-        """Rates and waits since then, under the names of the log."""
+        """Batches since then, and what waits now, under the names of the log."""
+        inferences = self.inferences - before.inferences
+        return {
+            "perf/prediction_batch": (self.predictions - before.predictions) / max(inferences, 1),
+            "perf/prediction_queue": float(self.requests),
+            "perf/training_queue": float(self.segments),
+            "charts/agents": float(counts.agents),
+            "charts/predictors": float(counts.predictors),
+            "charts/trainers": float(counts.trainers),
+        }
+
+    def rates(self, before: Seen, counts: Counts) -> dict[str, float]:
+        """What depends on the clock: rates and waits since then, under the names of the log."""
         seconds = max(self.clock_seconds - before.clock_seconds, 1e-9)
         predictions = self.predictions - before.predictions
-        inferences = self.inferences - before.inferences
-        batch = predictions / max(inferences, 1)
         agent_wait = self.agent_wait_seconds - before.agent_wait_seconds
         predictor_wait = self.predictor_wait_seconds - before.predictor_wait_seconds
         trainer_wait = self.trainer_wait_seconds - before.trainer_wait_seconds
         return {
             "perf/predictions_per_second": predictions / seconds,
-            "perf/prediction_batch": batch,
-            "perf/prediction_queue": float(self.requests),
-            "perf/training_queue": float(self.segments),
             "perf/agent_wait_seconds": agent_wait / max(predictions, 1),
             "perf/predictor_idle_share": predictor_wait / seconds / counts.predictors,
             "perf/trainer_idle_share": trainer_wait / seconds / counts.trainers,
             "perf/full_queue_share": (self.full_wait_seconds - before.full_wait_seconds) / seconds,
-            "charts/agents": float(counts.agents),
-            "charts/predictors": float(counts.predictors),
-            "charts/trainers": float(counts.trainers),
         }

@@ -54,6 +54,7 @@ class Progress:
         self.agent_steps = self.updates = self.episodes = 0
         self.scores = Scores(settings.score_window_episodes)
         self._metrics: dict[str, list[Metric]] = {}
+        self._clocked: dict[str, list[float]] = {}
         self._told: dict[str, float] = {}
         self._num_rows, self._last_row_at = 0, 0
         self._files: RowFiles | None = None
@@ -104,6 +105,12 @@ class Progress:
             else:
                 self._metrics.setdefault(name, []).append(value)
 
+    def note_rates(self, rates: Mapping[str, float]) -> None:
+        """Keeps what was measured with a clock; its means go beside the rates of the next row."""
+        self._told |= rates
+        for name, value in rates.items():
+            self._clocked.setdefault(name, []).append(value)
+
     def further(self) -> dict[str, float]:
         """What only some runs have, as last told: queues, waits, lags, numbers of threads.
 
@@ -124,6 +131,7 @@ class Progress:
         self.last_row = self._row()
         self._files.write(self.last_row, self._rates())
         self._metrics.clear()
+        self._clocked.clear()
         self._num_rows, self._last_row_at = self._num_rows + 1, self.agent_steps
         return True
 
@@ -178,6 +186,7 @@ class Progress:
             "perf/updates_per_second": (now[1] - updates) / training_seconds,
             **{f"perf/time_{part}": seconds for part, seconds in split.items()},
             "perf/memory_bytes": used_memory_bytes(),
+            **{name: _mean(values) for name, values in sorted(self._clocked.items())},
         }
 
 

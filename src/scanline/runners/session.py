@@ -241,6 +241,10 @@ class Session:
         self.progress.note_values(metrics)
         self.progress.note_episodes(ends)
 
+    def clocked(self, rates: Mapping[str, float]) -> None:
+        """Told what learners or threads have measured with a clock."""
+        self.progress.note_rates(rates)
+
     def updated(self, metrics: Mapping[str, Metric]) -> None:
         """Told after every update."""
         self.progress.note(metrics)

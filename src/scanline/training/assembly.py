@@ -80,6 +80,7 @@ def engine_settings(plan: Plan, **changes: Any) -> EngineSettings:
             "reset": run.reset,
             "mode": run.mode,
             "difficulty": run.difficulty,
+            "uneven_seconds": run.uneven_seconds,
             **changes,
         }
     )

@@ -106,7 +106,8 @@ class FleetParts:
 
     def note(self) -> dict[str, Any]:
         """Histogram of the policy lag: updates to agent steps."""
-        return {"learners": self.fleet.num_learners, "policy_lag": self.fleet.lags.counts}
+        lags = self.fleet.lags.counts
+        return {"learners": self.fleet.num_learners, "policy_lag": dict(sorted(lags.items()))}
 
     def begin(self) -> None:
         self.fleet.start()

@@ -91,12 +91,18 @@ class FreeParts:
         return policy_from(self.plan, self.run.published.source())
 
     def note(self) -> dict[str, Any]:
-        """Histograms: policy lag in updates to agent steps, and environments per inference."""
+        """Numbers of threads, histograms, and what the controller measured.
+
+        The histograms: policy lag in updates to agent steps, environments of an inference to
+        inferences, and segments that wait for a trainer to looks at them.
+        """
         free = self.run.free
         return {
             **free.controller.counts._asdict(),
             "policy_lag": dict(sorted(free.lags.counts.items())),
             "prediction_batch": dict(sorted(free.batch_sizes.counts.items())),
+            "training_queue": dict(sorted(free.queue_sizes.counts.items())),
+            "controller": free.controller.rows(),
         }
 
     def begin(self) -> None:

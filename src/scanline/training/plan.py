@@ -55,6 +55,9 @@ class RunSettings:
     """Game mode; the game's default when not given."""
     difficulty: int | None = None
     """Difficulty switches; the game's default when not given."""
+    uneven_seconds: float = 0.0
+    """Simulated: every step of an environment takes so many seconds at least, and up to ten times
+    as many, as those of slow environments would; 0 for none."""
     strict_protocol: bool = False
     """Refuse an engine that cannot honour the protocol, instead of taking its nearest one."""
     evaluation_games: int = 30

@@ -12,7 +12,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +49,7 @@ class Timing:
     losses: Mapping[str, float]
     """Metrics of the last log row."""
     note: Mapping[str, Any] = field(default_factory=dict)
-    """What the parts tell besides, such as histograms of lags."""
+    """What the parts tell besides; histograms count the measured stretch only."""
 
     @property
     def agent_steps_per_second(self) -> float:
@@ -80,9 +80,10 @@ def timed(
             session = open_session(parts, Path(folder) / "run", spans=spans)
             with session.running(parts.saved(session), resume=False, begin=parts.begin):
                 _go_on(parts, session, warm_up)
-                before = _Count.of(session)
+                before, noted = _Count.of(session), parts.note()
                 _go_on(parts, session, measured)
-                return _timing(parts, session, before)
+                timing = _timing(parts, session, before)
+                return replace(timing, note=since(noted, parts.note()))
         finally:
             parts.close()
 
@@ -95,6 +96,19 @@ def _go_on(parts: Runnable, session: Session, stretch: Stretch) -> None:
         or time.perf_counter() - begun < stretch.seconds
     ) and session.goes_on():
         parts.turn(session)
+
+
+def since(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    """A later note in which histograms count only what has come since an earlier one."""
+    return {
+        name: _counted_since(before[name], value) if isinstance(value, Mapping) else value
+        for name, value in after.items()
+    }
+
+
+def _counted_since(before: Mapping[Any, int], after: Mapping[Any, int]) -> dict[Any, int]:
+    new = {value: count - before.get(value, 0) for value, count in after.items()}
+    return {value: count for value, count in new.items() if count}
 
 
 @dataclass(frozen=True)
@@ -124,6 +138,5 @@ def _timing(parts: Runnable, session: Session, before: _Count) -> Timing:
         split_seconds=split,
         frame_skip=parts.protocol.frame_skip,
         score=session.progress.scores.mean,
-        note=parts.note(),
         losses={k: float(v) for k, v in row.items() if "/" in k and v is not None},
     )
