@@ -10,8 +10,10 @@ from collections.abc import Mapping
 from . import (
     accelerated,
     accelerated_gradients,
+    accelerated_learners,
     accelerated_secondary,
     cule,
+    cule_load,
     fast_dqn,
     fast_dqn_timeline,
     ga3c,
@@ -34,9 +36,11 @@ __all__ = [
 ]
 
 _PAPERS = (
+    cule_load.EXPERIMENTS,
     cule.EXPERIMENTS,
     accelerated.EXPERIMENTS,
     accelerated_gradients.EXPERIMENTS,
+    accelerated_learners.EXPERIMENTS,
     accelerated_secondary.EXPERIMENTS,
     fast_dqn.EXPERIMENTS,
     fast_dqn_timeline.EXPERIMENTS,
