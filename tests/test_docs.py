@@ -39,3 +39,12 @@ def test_every_recipe_has_a_page() -> None:
     text = " ".join(page.read_text() for page in (ROOT / "docs" / "recipes").glob("*.md"))
     for name in RECIPES:
         assert re.search(rf"\b{re.escape(name)}\b", text), f"{name} has no page in docs/recipes"
+
+
+def test_every_experiment_is_in_the_table_with_its_number_of_cells() -> None:
+    from scanline.experiments import EXPERIMENTS
+
+    text = (ROOT / "docs" / "experiments.md").read_text()
+    for name, experiment in EXPERIMENTS.items():
+        (row,) = re.findall(rf"^\| `{name}` \|.*$", text, re.M)
+        assert row.endswith(f"| {len(experiment.cells('smoke'))} cells |")

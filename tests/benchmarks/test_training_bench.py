@@ -107,8 +107,8 @@ def test_factors_compare_equal_work_and_are_printed_with_their_sign(
 
 
 def test_every_contender_shares_the_settings() -> None:
-    bench = training.TrainingBench(recipes=("dqn",), peers=("sb3",), settings={"num_envs": 2})
-    works = training.contenders(bench, "native")
+    bench = training.TrainingBench(recipes=("dqn",), peers=("sb3",), num_envs=2)
+    works = training.contenders(bench)
     assert [work.peer for work in works] == [None, "sb3", "sb3-vector"]
     assert all(work.settings == works[0].settings for work in works)
     assert works[0].settings["num_envs"] == 2

@@ -16,13 +16,17 @@ from scanline.experiments import (
     accelerated,
     accelerated_async,
     accelerated_gradients,
+    accelerated_learners,
     accelerated_secondary,
     cule,
+    cule_load,
+    cule_steps,
     learning,
     paac,
 )
 from scanline.experiments.coprocessor import SimulatedCoprocessor, TinyPolicy
 from scanline.experiments.sampling import sampling_rate
+from scanline.processes import granted_core_ids
 
 CATCH = "scanline/Catch-v0"
 
@@ -208,17 +212,118 @@ def test_cule_s_claims_and_tables(tmp_path: Path) -> None:
     assert (tmp_path / "plot.png").stat().st_size > 1_000
 
 
-def test_load_claims_compare_engines_and_loads() -> None:
+def load_results() -> dict[str, Any]:
     rates = {"emulation": 9.0, "inference": 6.0, "training": 3.0}
-    results = {
-        f"pong-{load}-{engine}-16": {"raw_fps": rate * (2 if engine == "native" else 1)}
+    found: dict[str, Any] = {
+        f"{game}-{load}-{engine}-{num}": {"raw_fps": rate * num * (2 if engine == "native" else 1)}
         for load, rate in rates.items()
         for engine in cule.ENGINES
+        for game in ("pong", "boxing", "assault")
+        for num in (16, 64)
+        if load != "training" or game == "pong"
     }
-    order, faster = EXPERIMENTS["cule-load"].claims
-    assert order.find(results).holds and faster.find(results).holds
+    windows = [[10 * (n + 1), 1000.0, n % 2] for n in range(6)]
+    return found | {
+        f"pong-steps-{engine}-8": {"windows": windows, "raw_fps": 1000.0} for engine in cule.ENGINES
+    }
+
+
+def test_load_claims_compare_engines_loads_and_first_steps() -> None:
+    results = load_results()
+    claims = EXPERIMENTS["cule-load"].claims
+    assert [claim.find(results).holds for claim in claims] == [True, True, True, True, None]
     results["pong-training-native-16"] = {"raw_fps": 1.0}
-    assert not faster.find(results).holds
+    assert claims[1].find(results).holds is False
+    results["boxing-inference-native-16"] = results["pong-emulation-native-16"] = {"raw_fps": 9e3}
+    results["pong-inference-native-16"] = {"raw_fps": 9e3}
+    assert [claims[place].find(results).holds for place in (0, 2)] == [False, False]
+    windows = [[10, 1000.0, 0], [20, 800.0, 1], [30, 750.0, 0]]
+    results["pong-steps-native-8"] = results["pong-steps-cuda-8"] = {"windows": windows}
+    assert [claim.find(results).holds for claim in claims[3:]] == [False, True]
+
+
+def test_load_tables_give_the_boxes_over_games(tmp_path: Path) -> None:
+    results = load_results() | {"boxing-emulation-ale-16": {"raw_fps": 64.0}}
+    boxes, loads, steps = EXPERIMENTS["cule-load"].tables("smoke", results)
+    assert boxes.rows[0] == ["emulation, ale", 16, 64, 104, 144, 144, 144, 9]
+    assert len(boxes.rows) == 8
+    assert loads.rows[0] == [16, 144, 288, 96, 192, 48, 96]
+    assert steps.rows[0] == ["pong, ale", 1000, 1000, 1.0, 3, 1]
+    cule_load.plot("smoke", results, tmp_path / "plot.png")
+    assert (tmp_path / "plot.png").stat().st_size > 1_000
+
+
+@pytest.mark.parametrize("engine", cule.ENGINES)
+def test_environments_that_start_alike_are_stepped_and_reset(engine: str) -> None:
+    settings = {"game": "asterix", "engine": engine, "num_envs": 2, "num_steps": 600}
+    result = cule_steps.measure(Cell(name="any", settings=settings))
+    steps, rates, resets = zip(*result["windows"], strict=True)
+    assert steps == tuple(range(10, 601, 10))
+    assert min(rates) > 0 and sum(resets) > 0
+
+
+def by_hours(table: dict[str, tuple[float | None, ...]], own: bool = True) -> dict[str, Any]:
+    """Results of the learners' experiment that would take so many hours."""
+    return {
+        f"{name}-{num}": {
+            "agent_sps": accelerated_learners.PAPER_AGENT_STEPS / 3600 / hours,
+            "ups": 1.0,
+            "score": None,
+            "cores": num,
+            "own_cores": own,
+        }
+        for name, row in table.items()
+        for num, hours in zip(accelerated_learners.PAPER_LEARNERS, row, strict=True)
+        if hours is not None
+    }
+
+
+def test_the_paper_s_own_hours_confirm_its_claims_about_learners(tmp_path: Path) -> None:
+    table = {name: row.paper_hours for name, row in accelerated_learners.ROWS.items()}
+    results, claims = by_hours(table), EXPERIMENTS["accelerated-learners"].claims
+    assert [claim.find(results).holds for claim in claims] == [True] * 6
+    assert "A2C 6.44 times" in claims[0].find(results).measured
+    hours, rates = EXPERIMENTS["accelerated-learners"].tables("paper", results)
+    for row in hours.rows:
+        mine, paper = row[1:5], row[5:]
+        assert mine == [each and pytest.approx(each) for each in paper]
+    assert len(rates.rows) == 4 * 5 + 3 * 2
+    accelerated_learners.plot("paper", results, tmp_path / "plot.png")
+    assert (tmp_path / "plot.png").stat().st_size > 1_000
+
+
+def test_learners_that_shared_cores_or_gained_nothing_confirm_nothing() -> None:
+    table = {name: row.paper_hours for name, row in accelerated_learners.ROWS.items()}
+    claims = EXPERIMENTS["accelerated-learners"].claims
+    shared = by_hours(table, own=False)
+    assert [claim.find(shared).holds for claim in claims] == [None] * 6
+    slow: dict[str, tuple[float | None, ...]] = {
+        **dict.fromkeys(table, (1.0, 1.1, 1.2, 1.3)),
+        "A3C": (None, 1.0, 1.0, 1.0),
+        "APPO": (None, 2.0, 2.0, 2.0),
+        "CatDQN": (1.0, 2.0, 3.0, 4.0),
+        "DQN": (1.0, 0.5, 0.25, 0.125),
+    }
+    assert [claim.find(by_hours(slow)).holds for claim in claims] == [False] * 6
+
+
+def test_batches_grow_with_learners_or_are_divided_as_in_the_paper() -> None:
+    cells = {cell.name: cell.settings for cell in accelerated_learners.cells("paper")}
+    envs = {name: cells[f"{name}-4"]["settings"]["num_envs"] for name in accelerated_learners.ROWS}
+    assert envs == {
+        **{"A2C": 64, "A3C": 16, "PPO": 32, "APPO": 8},
+        **{"DQN": 32, "Rainbow": 32, "CatDQN": 64},
+    }
+    assert "A3C-1" not in cells and cells["A2C-1"]["settings"]["num_envs"] == 16
+
+
+def test_learners_are_timed_on_a_real_run() -> None:
+    cells = {cell.name: cell for cell in accelerated_learners.cells("smoke")}
+    asked = dict(cells["A2C-2"].settings) | {"seconds": 0.3, "warm_up": 0.0}
+    cores = granted_core_ids()
+    result = accelerated_learners.measure(Cell(name="any", settings=asked), {})
+    assert result["agent_sps"] > 0 and result["ups"] > 0
+    assert result["cores"] == min(2, len(cores)) and granted_core_ids() == cores
 
 
 def test_sampling_claims_compare_groups() -> None:

@@ -19,6 +19,7 @@ from .. import games as game_names
 from ..engines import ResetKind
 from ..runners.machine import num_cores
 from . import stepping
+from .options import Numbers, Words
 from .peers import envpool
 from .rows import Row, print_table, summary
 from .stepping import Stepper
@@ -44,16 +45,26 @@ LISTS = {
 
 @dataclass(frozen=True, kw_only=True)
 class EmulationBench:
-    """What to measure."""
+    """Raw frames per second of engines: random actions, observations produced."""
 
-    games: Sequence[str] = ("pong",)
-    engines: Sequence[str] = ("native", "ale", "envpool")
-    num_envs: Sequence[int] = (64,)
-    num_threads: Sequence[int] = ()
+    games: Words = ("pong",)
+    """Games by commas, or a list: atari57, atari49, atari60, atari26, all."""
+    engines: Words = ("native", "ale", "envpool")
+    """Engines by commas; envpool is left out where it is not installed."""
+    num_envs: Numbers = (64,)
+    """Numbers of environments by commas."""
+    num_threads: Numbers = ()
+    """Numbers of engine threads by commas; all cores when not given."""
     repeats: int = 3
+    """Interleaved repeats of every engine; the median counts."""
     seconds: float = 1.0
     """Timed seconds of one repeat."""
     warm_up_seconds: float = 0.5
+    """Seconds before the clock starts."""
+    json: Path | None = None
+    """File for the rows."""
+    plot: Path | None = None
+    """File for a picture of the rows (png, svg)."""
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from ..processes import granted_core_ids
 from ..runners.rows import RATES
 from ..samplers import SamplingSettings
 from ..stores import ReplaySettings
+from .options import Numbers, Unasked
 from .rows import Row, print_table, summary
 from .work import Figures, WorkError
 
@@ -43,19 +44,31 @@ _GRACE_SECONDS = 120.0
 
 @dataclass(frozen=True, kw_only=True)
 class LearnersBench:
-    """What to measure."""
+    """One learner on one core against several, each with a core of its own."""
 
     recipe: str = "accelerated-ppo"
+    """Recipe of ours."""
     game: str = "pong"
-    learners: Sequence[int] = (2,)
-    """Numbers of learners, each against one."""
+    """Game that all learners play."""
+    learners: Numbers = (2,)
+    """Numbers of learners by commas."""
     repeats: int = 3
+    """Interleaved repeats of every number; the median counts."""
     seconds: float = 20.0
     """Timed seconds of one repeat."""
     warm_up_seconds: float = 5.0
     """Seconds before the clock starts."""
-    settings: dict[str, Any] = field(default_factory=dict)
-    """Settings of the recipe that differ from its row."""
+    num_envs: int | None = None
+    """Environments of the one learner; the recipe's number when not given."""
+    json: Path | None = None
+    """File for the rows."""
+    settings: Unasked = field(default_factory=dict)
+    """Further settings of the recipe that differ from its row."""
+
+    @property
+    def changes(self) -> dict[str, Any]:
+        """Settings of the recipe that differ from its row."""
+        return self.settings | ({} if self.num_envs is None else {"num_envs": self.num_envs})
 
 
 @dataclass(frozen=True)
@@ -94,9 +107,9 @@ def refuse_too_many(learners: Sequence[int]) -> None:
 
 def settings_of(bench: LearnersBench, crew: Crew) -> dict[str, Any]:
     """The recipe's settings, with N times its environments and batch in weak scaling."""
-    recipe = recipes.find(bench.recipe).replace(**bench.settings)
+    recipe = recipes.find(bench.recipe).replace(**bench.changes)
     factor = crew.learners if crew.scaling == "weak" else 1
-    changes = {**bench.settings, "num_envs": recipe.sampling.num_envs * factor}
+    changes = {**bench.changes, "num_envs": recipe.sampling.num_envs * factor}
     sampling = recipe.sampling
     if isinstance(sampling, SamplingSettings) and sampling.rollout_samples:
         changes["rollout_samples"] = sampling.rollout_samples * factor

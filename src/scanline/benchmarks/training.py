@@ -12,12 +12,14 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-from .. import recipes, settings
+from .. import engines, recipes, settings
 from ..runners.concurrent import Concurrent
 from ..stores import ReplaySettings
 from . import comparisons
+from .options import Unasked, Words
 from .rows import Row, print_table, summary
 from .work import Figures, Work, measure
 
@@ -47,31 +49,41 @@ BLOCK_AGENT_STEPS = 2_000
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingBench:
-    """What to measure."""
+    """Agent steps per second of recipes, beside peers doing the same work in the same run."""
 
-    recipes: Sequence[str] = ("paac", "a2c")
-    """Recipes of ours."""
-    peers: Sequence[str] = ()
-    """'sb3': Stable-Baselines3, on its own environments and on ale-py's vector environment."""
+    recipes: Words = ("paac", "a2c")
+    """Recipes of ours, by commas."""
+    peers: Words = ()
+    """Peers by commas: sb3 (on its own environments, and on ale-py's vector environment)."""
     game: str = "pong"
+    """Game that all contenders play."""
     engine: str | None = None
     """Our engine; the default one when not given."""
     repeats: int = 3
-    """Interleaved repeats of every contender."""
+    """Interleaved repeats of every contender; the median counts."""
     seconds: float = 20.0
     """Timed seconds of one repeat."""
     warm_up_seconds: float = 5.0
     """Seconds before the clock starts."""
+    num_envs: int | None = None
+    """Environments of every contender; the recipe's number when not given."""
     num_threads: int | None = None
     """Engine threads; all cores when not given."""
     torch_threads: int | None = None
     """Threads of PyTorch, for us and for the peers; all cores when not given."""
-    networks: Sequence[str] = ()
-    """Networks that every recipe is measured with; its own when not given."""
+    networks: Words = ()
+    """Networks by commas that every recipe is measured with; its own when not given."""
     uneven_seconds: float = 0.0
-    """Simulated: shortest step of an environment; the longest takes ten times as long."""
-    settings: dict[str, Any] = field(default_factory=dict)
-    """Settings that all contenders share, e.g. num_envs."""
+    """Simulated: every step of an environment takes so long at least and up to ten times so."""
+    json: Path | None = None
+    """File for the rows."""
+    settings: Unasked = field(default_factory=dict)
+    """Further settings that all contenders share."""
+
+    @property
+    def changes(self) -> dict[str, Any]:
+        """Settings that all contenders share."""
+        return self.settings | ({} if self.num_envs is None else {"num_envs": self.num_envs})
 
     def __post_init__(self) -> None:
         if self.peers and (self.networks or self.uneven_seconds):
@@ -84,11 +96,12 @@ class TrainingBench:
 _SPELLINGS = {"sb3": ("sb3", "sb3-vector")}
 
 
-def contenders(bench: TrainingBench, engine: str) -> list[Work]:
+def contenders(bench: TrainingBench) -> list[Work]:
     """Every recipe, and behind each its peers; then asynchronous ones with the work of others."""
     found: list[Work] = []
+    engine = bench.engine or engines.default_name(bench.game)
     for network in bench.networks or (None,):
-        changes = {**bench.settings, **({} if network is None else {"network": network})}
+        changes = {**bench.changes, **({} if network is None else {"network": network})}
         for recipe in bench.recipes:
             own = _own(bench, engine, recipe, changes)
             found.append(own)
@@ -133,9 +146,9 @@ def settings_of(name: str, changes: Mapping[str, Any]) -> dict[str, Any]:
     return {**REPLAY_SETTINGS, "target_agent_steps": block}
 
 
-def run(bench: TrainingBench, engine: str, say: Any = print) -> list[Row]:
+def run(bench: TrainingBench, say: Any = print) -> list[Row]:
     """Rows of all contenders."""
-    works = contenders(bench, engine)
+    works = contenders(bench)
     figures: list[list[Figures]] = [[] for _ in works]
     for repeat in range(bench.repeats):
         for place, work in enumerate(works):

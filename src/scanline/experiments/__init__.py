@@ -12,8 +12,10 @@ from . import (
     accelerated,
     accelerated_async,
     accelerated_gradients,
+    accelerated_learners,
     accelerated_secondary,
     cule,
+    cule_load,
     fast_dqn,
     fast_dqn_timeline,
     ga3c,
@@ -40,10 +42,12 @@ __all__ = [
 ]
 
 _PAPERS = (
+    cule_load.EXPERIMENTS,
     cule.EXPERIMENTS,
     accelerated.EXPERIMENTS,
     accelerated_async.EXPERIMENTS,
     accelerated_gradients.EXPERIMENTS,
+    accelerated_learners.EXPERIMENTS,
     accelerated_secondary.EXPERIMENTS,
     fast_dqn.EXPERIMENTS,
     fast_dqn_timeline.EXPERIMENTS,

@@ -1,6 +1,5 @@
-"""CuLE (Dalton 2020): frames per second under three loads, training to a score, three algorithms.
+"""CuLE (Dalton 2020): training to a score, and training rates of three algorithms.
 
-`cule-load` measures Figures 2 to 4: engines under emulation alone, with inference, and training.
 `cule-training` fills Table 3: rates, minutes and frames to a score for CuLE's batching strategies.
 `cule-systems` fills Table 4: training rates of DQN, A2C and PPO.
 
@@ -21,112 +20,11 @@ from .claims import Claim, Finding
 from .experiment import Cell, Experiment, Result, Results, Scale
 from .figures import figure
 from .learning import learning_curve, plot_curves
-from .sampling import sampling_rate
 from .stretch import stretch
 from .tables import Table
 
 PAPER = "Dalton, Frosio and Garland 2020, Accelerating RL through GPU Atari Emulation"
 ENGINES = ("ale", "native")
-LOADS = ("emulation", "inference", "training")
-
-LOAD: Mapping[Scale, Mapping[str, Any]] = {
-    "smoke": {"num_envs": [16, 64], "games": ["assault"], "seconds": 1.5},
-    "desk": {"num_envs": [16, 32, 64, 128, 256, 512], "games": ["assault", "pong"], "seconds": 5.0},
-    "paper": {
-        "num_envs": [16, 32, 64, 128, 256, 512, 1024, 2048, 4096],
-        "games": ["assault", "pong", "ms_pacman", "asterix"],
-        "seconds": 30.0,
-    },
-}
-
-
-def load_cells(scale: Scale) -> list[Cell]:
-    sizes = LOAD[scale]
-    grid = itertools.product(sizes["games"], sizes["num_envs"], LOADS, ENGINES)
-    return [
-        Cell(
-            name=f"{game}-{load}-{engine}-{num}",
-            settings={
-                "game": game,
-                "load": load,
-                "engine": engine,
-                "num_envs": num,
-                "seconds": sizes["seconds"],
-            },
-        )
-        for game, num, load, engine in grid
-    ]
-
-
-def measure_load(cell: Cell, before: Results) -> Result:
-    """Raw frames per second."""
-    asked = cell.settings
-    seconds, own = asked["seconds"], {name: asked[name] for name in ("engine", "num_envs")}
-    own |= {"decorrelation_agent_steps": 0}
-    if asked["load"] == "training":
-        warm_up = training.Stretch(seconds=seconds / 10)
-        timing = stretch("cule-a2c", asked["game"], seconds=seconds, warm_up=warm_up, **own)
-        return {"raw_fps": timing.raw_frames_per_second}
-    decider: Any = "random" if asked["load"] == "emulation" else "network"
-    plan = training.make_plan("cule-a2c", asked["game"], **own)
-    return {"raw_fps": 4 * sampling_rate(plan, decider, seconds=seconds)}
-
-
-def load_tables(scale: Scale, results: Results) -> list[Table]:
-    found = []
-    for game in dict.fromkeys(name.split("-")[0] for name in results):
-        numbers = sorted({int(n.rpartition("-")[2]) for n in results if n.startswith(game)})
-        rows = [
-            [
-                num,
-                *(
-                    round(results[f"{game}-{load}-{engine}-{num}"]["raw_fps"])
-                    for load, engine in itertools.product(LOADS, ENGINES)
-                ),
-            ]
-            for num in numbers
-        ]
-        heads = [f"{load[:3]} {engine}" for load, engine in itertools.product(LOADS, ENGINES)]
-        title = f"Figure 4: raw frames/s, {game}"
-        found.append(Table(title=title, columns=("envs", *heads), rows=rows))
-    return found
-
-
-def load_plot(scale: Scale, results: Results, path: Path) -> None:
-    with figure(path, len(LOADS)) as axes:
-        for each, load in zip(axes, LOADS, strict=True):
-            for engine, game in itertools.product(ENGINES, {n.split("-")[0] for n in results}):
-                own = {
-                    int(n.rpartition("-")[2]): r["raw_fps"]
-                    for n, r in results.items()
-                    if n.startswith(f"{game}-{load}-{engine}-")
-                }
-                each.plot(list(own), list(own.values()), marker="o", label=f"{game}, {engine}")
-            each.set(title=load, xlabel="environments", ylabel="raw frames/s", xscale="log")
-            each.set_ylim(bottom=0)
-            each.grid(alpha=0.3)
-        axes[0].legend(fontsize=7)
-
-
-def _own_is_faster(results: Results) -> Finding:
-    pairs = {
-        name: result["raw_fps"] / results[name.replace("-native-", "-ale-")]["raw_fps"]
-        for name, result in results.items()
-        if "-native-" in name
-    }
-    low, high = min(pairs.values()), max(pairs.values())
-    return Finding(low > 1, f"{low:.2f} to {high:.2f} times ale-py's rate")
-
-
-def _learning_is_the_limit(results: Results) -> Finding:
-    """Whether the loads come in the paper's order on our engine."""
-    names = [n for n in results if "-emulation-native-" in n]
-    shares = []
-    for name in names:
-        rates = [results[name.replace("emulation", load)]["raw_fps"] for load in LOADS]
-        shares.append(rates[0] > rates[1] > rates[2])
-    return Finding(all(shares), f"{sum(shares)} of {len(shares)} sizes")
-
 
 # Table 3
 
@@ -296,29 +194,6 @@ def systems_tables(scale: Scale, results: Results) -> list[Table]:
 
 
 EXPERIMENTS = (
-    Experiment(
-        name="cule-load",
-        summary="Raw frames/s of engines under emulation alone, with inference, and training.",
-        paper=f"{PAPER}, Figures 2 and 4",
-        cells=load_cells,
-        measure=measure_load,
-        tables=load_tables,
-        claims=(
-            Claim(
-                sentence="Frames/s fall from emulation alone to inference to training.",
-                source="Figure 4",
-                find=_learning_is_the_limit,
-            ),
-            Claim(
-                sentence="The own engine beats ALE's under every load (the paper's CPU engine "
-                "does not).",
-                source="Figure 2",
-                find=_own_is_faster,
-            ),
-        ),
-        plot=load_plot,
-        line=lambda result: f"{result['raw_fps']:,.0f} raw frames/s",
-    ),
     Experiment(
         name="cule-training",
         summary="CuLE's batching strategies with V-trace: rates, minutes and frames to a score.",

@@ -217,6 +217,11 @@ class Session:
             self._live.look()
         return self.stop is None
 
+    def leave(self) -> None:
+        """Told by a loop that ends before `goes_on` says so: other learners end with it."""
+        if self.stop is None:
+            self._peers.order(STOP)
+
     def collected(self, slot: Slot, ends: Sequence[EpisodeEnd]) -> None:
         """Told after every rollout."""
         self.progress.note_slot(slot)

@@ -1,7 +1,8 @@
 """A stretch of a real run, timed: what benchmarks and experiments measure.
 
-Takes a plan and how long to warm up and to measure; gives steps, updates, seconds and where the
-time went. Knows the order of a run's life; the loop and the parts are others'.
+Takes a plan, of one learner or several, and how long to warm up and to measure; gives steps,
+updates, seconds and where the time went, as the leading learner counts them.
+Knows the order of a run's life; the loop and the parts are others'.
 
 It is a run like any other, logging included, in a folder that is thrown away, without a checkpoint
 at its end: writing a replay of gigabytes is no part of a rate.
@@ -19,9 +20,10 @@ from typing import Any
 from .. import settings
 from ..runners.clock import EVALUATION, Spans
 from ..runners.session import Session
+from . import learners
 from .assembly import Attachments
 from .plan import Plan
-from .train import Runnable, open_session, prepared
+from .train import Runnable, centrally, follow, open_session, prepared
 
 _QUIET = {"live": False, "save_at_end": False, "save_every_minutes": 0, "save_every_agent_steps": 0}
 
@@ -74,8 +76,9 @@ def timed(
 ) -> Timing:
     """Runs a plan for a while and counts."""
     plan, spans = settings.override(plan, _QUIET), spans or Spans()
-    with tempfile.TemporaryDirectory() as folder:
-        parts = prepared(plan, spans.mark, lambda sentence: None, attachments=attachments)
+    plan = learners.placed(centrally(plan))
+    with learners.joined(plan, follow) as group, tempfile.TemporaryDirectory() as folder:
+        parts = prepared(plan, spans.mark, lambda sentence: None, group, attachments)
         try:
             session = open_session(parts, Path(folder) / "run", spans=spans)
             with session.running(parts.saved(session), resume=False, begin=parts.begin):
@@ -83,7 +86,9 @@ def timed(
                 before, noted = _Count.of(session), parts.note()
                 _go_on(parts, session, measured)
                 timing = _timing(parts, session, before)
-                return replace(timing, note=since(noted, parts.note()))
+                timing = replace(timing, note=since(noted, parts.note()))
+                session.leave()
+                return timing
         finally:
             parts.close()
 
