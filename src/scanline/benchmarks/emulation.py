@@ -21,7 +21,7 @@ from ..runners.machine import num_cores
 from . import stepping
 from .options import Numbers, Words
 from .peers import envpool
-from .rows import Row, print_table, summary
+from .rows import Row, print_table, summary, write_json
 from .stepping import Stepper
 
 COLUMNS = {
@@ -85,6 +85,8 @@ def run(bench: EmulationBench, say: Callable[[str], None] = print) -> list[Row]:
             for num_threads in threads:
                 rows += measure(bench, game, num_envs, num_threads)
                 say(_line(rows[-1]["game"], rows, num_envs, num_threads))
+                if bench.json is not None:
+                    write_json(bench.json, rows)  # hours of games: nothing measured is lost
     return rows
 
 
