@@ -193,14 +193,16 @@ void add_bias_gradients(const ConvShape& conv, const float* gradient_first, floa
 
 // Sums parts 0, 1, ... in this order, whoever made them.
 void add_parts(const float* parts, i64 part_floats, i32 num, float* to) {
-  run_jobs((num + kSumsPerJob - 1) / kSumsPerJob, [&](i32 job) {
-    const i32 last = std::min(num, (job + 1) * kSumsPerJob);
-    for (i32 k = job * kSumsPerJob; k < last; ++k) {
-      float sum = parts[k];
-      for (i32 p = 1; p < kParts; ++p) sum += parts[p * part_floats + k];
-      to[k] = sum;
-    }
-  });
+  run_jobs((num + kSumsPerJob - 1) / kSumsPerJob,
+           [&](i32 job) {
+             const i32 last = std::min(num, (job + 1) * kSumsPerJob);
+             for (i32 k = job * kSumsPerJob; k < last; ++k) {
+               float sum = parts[k];
+               for (i32 p = 1; p < kParts; ++p) sum += parts[p * part_floats + k];
+               to[k] = sum;
+             }
+           },
+           Size::kLarge);
 }
 
 // Eight rows of eight floats to eight columns: out[k * 16 + f] = rows[f * stride + k].

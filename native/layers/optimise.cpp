@@ -70,22 +70,28 @@ double sum_of_squares(const float* values, i64 num) {
 
 void rmsprop(const RmspropStep& step, const std::vector<RmspropArrays>& arrays) {
   const std::vector<Part> parts = parts_of(arrays);
-  run_jobs(static_cast<i32>(parts.size()), [&](i32 job) {
-    const Part& part = parts[static_cast<size_t>(job)];
-    const RmspropArrays& all = arrays[part.array];
-    step_for(all.mean != nullptr, step.epsilon_inside_root)(
-        step, part.num, all.gradient + part.first, all.parameter + part.first,
-        all.square + part.first, all.mean ? all.mean + part.first : nullptr);
-  });
+  run_jobs(
+      static_cast<i32>(parts.size()),
+      [&](i32 job) {
+        const Part& part = parts[static_cast<size_t>(job)];
+        const RmspropArrays& all = arrays[part.array];
+        step_for(all.mean != nullptr, step.epsilon_inside_root)(
+            step, part.num, all.gradient + part.first, all.parameter + part.first,
+            all.square + part.first, all.mean ? all.mean + part.first : nullptr);
+      },
+      Size::kLarge);
 }
 
 double squared_norm(const std::vector<FloatArray>& arrays) {
   const std::vector<Part> parts = parts_of(arrays);
   std::vector<double> sums(parts.size());
-  run_jobs(static_cast<i32>(parts.size()), [&](i32 job) {
-    const size_t i = static_cast<size_t>(job);
-    sums[i] = sum_of_squares(arrays[parts[i].array].data + parts[i].first, parts[i].num);
-  });
+  run_jobs(
+      static_cast<i32>(parts.size()),
+      [&](i32 job) {
+        const size_t i = static_cast<size_t>(job);
+        sums[i] = sum_of_squares(arrays[parts[i].array].data + parts[i].first, parts[i].num);
+      },
+      Size::kLarge);
   double sum = 0;
   for (double each : sums) sum += each;
   return sum;

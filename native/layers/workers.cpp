@@ -141,7 +141,8 @@ i32 layer_threads() {
 
 void run_jobs(i32 num_jobs, const LayerJob& job, Size size) {
   const i32 num_threads = layer_threads();
-  if (num_threads > 1 && num_jobs > 1) {
+  const bool leaves_them = size == Size::kSmall && crowded.load() > 0;  // to somebody's large call
+  if (num_threads > 1 && num_jobs > 1 && !leaves_them) {
     std::unique_lock<std::timed_mutex> lock(busy, std::try_to_lock);
     if (lock.owns_lock()) {
       if (crowded.load() > 0) crowded.fetch_sub(1);

@@ -19,7 +19,7 @@ using LayerJob = std::function<void(i32 job)>;
 void set_layer_threads(i32 num_threads);
 i32 layer_threads();
 
-enum class Size { kSmall, kLarge };  // large: milliseconds
+enum class Size { kSmall, kLarge };  // large: milliseconds, or part of a learner's update
 
 // Runs job(0) .. job(num_jobs - 1).
 void run_jobs(i32 num_jobs, const LayerJob& job, Size size = Size::kSmall);
