@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -45,7 +46,7 @@ def test_value_recipes_get_a_replay_that_peers_can_hold_and_blocks_that_come_out
 
 def test_asynchronous_recipes_are_measured_once_more_with_the_work_of_others() -> None:
     bench = training.TrainingBench(recipes=("ga3c", "a3c-agents", "paac"), uneven_seconds=0.002)
-    works = training.contenders(bench, "native")
+    works = training.contenders(bench)
     assert [(work.recipe, work.like) for work in works] == [
         *(("ga3c", None), ("a3c-agents", None), ("paac", None)),
         *(("ga3c", "paac"), ("a3c-agents", "ga3c")),
@@ -57,15 +58,14 @@ def test_asynchronous_recipes_are_measured_once_more_with_the_work_of_others() -
     assert like_paac.sampling.num_envs == paac.sampling.num_envs
     assert (like_paac.pace.num_predictors, like_paac.pace.num_trainers) == (2, 2)
     assert works[4].settings == {"network": "ga3c"}
-    assert "protocol" not in training.contenders(bench, "ale")[3].settings
+    on_ale = training.contenders(dataclasses.replace(bench, engine="ale"))
+    assert "protocol" not in on_ale[3].settings
 
 
 def test_networks_are_measured_by_every_recipe_and_peers_have_their_own() -> None:
     networks = ("ga3c", "ga3c-large-4")
     bench = training.TrainingBench(recipes=("ga3c", "a3c-agents"), networks=networks)
-    found = [
-        (w.recipe, w.settings["network"], w.like) for w in training.contenders(bench, "native")
-    ]
+    found = [(w.recipe, w.settings["network"], w.like) for w in training.contenders(bench)]
     assert found == [(recipe, n, None) for n in networks for recipe in ("ga3c", "a3c-agents")]
     for more in ({"networks": networks}, {"uneven_seconds": 0.1}):
         with pytest.raises(ValueError, match="of their own"):
