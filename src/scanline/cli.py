@@ -103,7 +103,7 @@ def _train(words: list[str]) -> int:
     plan = training.make_plan(*positional)
     given = _parse(plan, words[2:], f"{PROGRAM} train {' '.join(positional)}")
     options = TrainOptions(**{f.name: given.pop(f.name) for f in dataclasses.fields(TrainOptions)})
-    before = {leaf.name: leaf.value for leaf in settings.leaves(plan)}
+    before = {path[-1]: value for path, value in settings.placed(plan)}
     typed = {word.split("=")[0].lstrip("-").replace("-", "_") for word in words[2:]}
     changes = {n: v for n, v in given.items() if v != before[n] or n in typed}
     plan = training.make_plan(*positional, **changes)

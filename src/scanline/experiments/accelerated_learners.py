@@ -163,7 +163,6 @@ def measure(cell: Cell, before: Results) -> Result:
         "agent_sps": timing.agent_steps_per_second,
         "ups": timing.updates_per_second,
         "score": timing.score,
-        "losses": {k: v for k, v in timing.losses.items() if k.startswith("losses/")},
         "cores": min(share * learners, granted),
         "own_cores": share * learners <= granted,
     }
@@ -233,7 +232,7 @@ def plot(scale: Scale, results: Results, path: Path) -> None:
                     each.plot(list(found), gains, marker="o", label=name)
             most = PAPER_LEARNERS if not mine else SIZES[scale]["learners"]
             each.plot(most, most, color="grey", linestyle=":", label="as many times")
-            each.set(xlabel="learners", ylabel="times the speed of one")
+            each.set(xlabel="learners", ylabel="times the speed of one", xticks=most)
             each.set_title("here" if mine else "the paper")
             each.grid(alpha=0.3)
         axes[0].legend(fontsize=7)
