@@ -44,8 +44,8 @@ def test_two_learners_are_measured_against_one() -> None:
         recipe="paac",
         game="scanline/Catch-v0",
         repeats=1,
-        seconds=2.0,
-        warm_up_seconds=0.5,
+        seconds=0.8,
+        warm_up_seconds=0.2,
         settings={"network": "mlp"},
     )
     rows = learners.run(bench, say=lambda sentence: None)

@@ -17,11 +17,10 @@ import scanline
 from scanline.runners.checkpoint import load_latest
 
 CATCH = "scanline/Catch-v0"
-Process = subprocess.Popen[bytes]
 SETTINGS = {
     "network": "mlp",
     "num_envs": 8,
-    "agent_steps": 4_000,
+    "agent_steps": 2_400,
     "log_every_agent_steps": 400,
     "save_every_agent_steps": 400,
     "torch_threads": 1,
@@ -46,10 +45,15 @@ BLOCKS = REPLAY | {
     "rollout_agent_steps": 5,
     "training_intensity": 0.8,
 }
+PLAIN = {"anneal": "none"}
 STEADY = {"anneal": "none", "clip_anneal": "none"}
 """Annealing ends with the run: a shorter run would be another one."""
+LONG = {"agent_steps": 4_000}
+"""Of runs that are killed: they must not end before."""
 RECIPES = {
-    "paac": {},
+    "paac": LONG,
+    "paac-repo": PLAIN,
+    "a2c": PLAIN,
     "paac that holds ended environments": {"reset_mode": "hold"},
     "accelerated-dqn with reserves": REPLAY | {"reset_mode": "reserve", "num_reserves": 2},
     "ppo": {"rollout_agent_steps": 16, **STEADY},
@@ -61,10 +65,10 @@ RECIPES = {
     "dqn": REPLAY,
     "accelerated-dqn": REPLAY,
     "accelerated-categorical-dqn": REPLAY,
-    "accelerated-rainbow": REPLAY,
+    "accelerated-rainbow": REPLAY | LONG,
     "cule-dqn": REPLAY,
     "fast-dqn": BLOCKS,
-    "fast-dqn with threads": BLOCKS | {"synchronised_execution": False},
+    "fast-dqn with threads": BLOCKS | LONG | {"synchronised_execution": False},
     "fast-dqn-repo": BLOCKS,
 }
 
@@ -139,33 +143,29 @@ def test_the_number_of_workers_changes_nothing(recipe: str, whole: Path, tmp_pat
 
 PROGRAM = """
 import sys, scanline
-resume = sys.argv[2] == "resume"
-scanline.train({recipe!r}, {game!r}, out=sys.argv[1], resume=resume, **{settings!r})
+scanline.train({recipe!r}, {game!r}, out=sys.argv[1], **{settings!r})
 """
-
-
-def start(recipe: str, game: str, settings: dict[str, object], out: Path, how: str) -> Process:
-    code = PROGRAM.format(recipe=recipe, game=game, settings=settings)
-    return subprocess.Popen(
-        [sys.executable, "-c", code, str(out), how], stdout=subprocess.DEVNULL, env=os.environ
-    )
 
 
 def train_and_kill_once(recipe: str, game: str, settings: dict[str, object], out: Path) -> None:
     """A run that SIGKILL ends soon after its first checkpoint, resumed to its end."""
-    process = start(recipe, game, settings, out, "new")
+    code = PROGRAM.format(recipe=recipe, game=game, settings=settings)
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, str(out)], stdout=subprocess.DEVNULL, env=os.environ
+    )
     deadline = time.monotonic() + 120
     while not list(out.glob("checkpoints/*-agent-steps-*")) and time.monotonic() < deadline:
         time.sleep(0.01)
     time.sleep(0.05)
     process.send_signal(signal.SIGKILL)
     assert process.wait(60) == -signal.SIGKILL, "it ended before it was killed"
-    assert start(recipe, game, settings, out, "resume").wait(120) == 0
+    scanline.train(recipe, game, out=out, resume=True, say=lambda sentence: None, **settings)
 
 
-@pytest.mark.parametrize("num_workers", [0, 2])
 @pytest.mark.parametrize(
-    "recipe", ["paac", "accelerated-rainbow", "fast-dqn with threads"], indirect=True
+    ("recipe", "num_workers"),
+    [("paac", 0), ("paac", 2), ("accelerated-rainbow", 2), ("fast-dqn with threads", 0)],
+    indirect=["recipe"],
 )
 def test_a_run_killed_at_any_moment_and_resumed_equals_an_uninterrupted_one(
     recipe: str, whole: Path, tmp_path: Path, num_workers: int

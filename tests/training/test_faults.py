@@ -160,8 +160,10 @@ def test_a_predictor_that_raises_ends_the_run_with_its_traceback(
     assert_usable(out)
 
 
-@pytest.mark.parametrize("recipe", RECIPES)
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    ("recipe", "number"),
+    [("accelerated-a3c", signal.SIGTERM), ("ga3c", signal.SIGTERM), ("ga3c", signal.SIGINT)],
+)
 def test_a_signal_saves_and_ends_the_run(tmp_path: Path, recipe: str, number: int) -> None:
     out = tmp_path / "run"
     once_it_learns(out, lambda: os.kill(os.getpid(), number))

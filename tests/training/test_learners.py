@@ -1,4 +1,8 @@
-"""Several learners: they equal one, equal seeds give equal bytes, and a dead one ends the run."""
+"""Several learners: they equal one, equal seeds give equal bytes, and a dead one ends the run.
+
+Most runs share one second learner (`standing_pair.py`); that `--learners` and torchrun give the
+same runs is tested once each.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +22,8 @@ import torch
 import scanline
 from scanline import training
 from scanline.runners.checkpoint import load_latest
-from training.test_determinism import REPLAY, SETTINGS, STEADY, assert_equal_runs
+from training.standing_pair import StandingPair
+from training.test_determinism import PLAIN, REPLAY, SETTINGS, STEADY, assert_equal_runs
 
 CATCH = "scanline/Catch-v0"
 RECIPES: dict[str, dict[str, Any]] = {
@@ -25,12 +32,23 @@ RECIPES: dict[str, dict[str, Any]] = {
     "accelerated-rainbow": REPLAY,
     "cule-vtrace": {"num_blocks": 4, "window_agent_steps": 8},
 }
+SHORT: dict[str, dict[str, Any]] = {
+    "paac": {},
+    "paac-repo": PLAIN,
+    "a2c": PLAIN,
+    "accelerated-a2c": {"decorrelation_agent_steps": 20},
+    "cule-a2c": {},
+    "ppo": {"rollout_agent_steps": 16, **STEADY},
+    "cule-ppo": {"rollout_agent_steps": 16, **STEADY},
+}
+"""The other policy gradients: what is theirs alone is tested with one learner."""
 NUM_AGENT_STEPS = 1_920
 LONGEST_END_SECONDS = 30.0
 
 
 def changes_of(recipe: str, **changes: Any) -> dict[str, Any]:
-    return {**SETTINGS, "agent_steps": NUM_AGENT_STEPS, **RECIPES[recipe], **changes}
+    own = (RECIPES | SHORT)[recipe]
+    return {**SETTINGS, "agent_steps": NUM_AGENT_STEPS, **own, **changes}
 
 
 def train(recipe: str, out: Path, learners: int = 2, **changes: Any) -> Path:
@@ -55,8 +73,23 @@ def recipe(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="module")
-def whole(recipe: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return train(recipe, tmp_path_factory.mktemp("runs") / "whole")
+def pair() -> Iterator[StandingPair]:
+    with closing(StandingPair()) as made:
+        yield made
+
+
+def train_pair(
+    pair: StandingPair, recipe: str, out: Path, *, resume: bool = False, **changes: Any
+) -> Path:
+    """The same run as `train`, by learners that are there already."""
+    plan = training.make_plan(recipe, CATCH, **changes_of(recipe, learners=2, **changes))
+    pair.train(plan, out, resume)
+    return out
+
+
+@pytest.fixture(scope="module")
+def whole(recipe: str, pair: StandingPair, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return train_pair(pair, recipe, tmp_path_factory.mktemp("runs") / "whole")
 
 
 @pytest.mark.parametrize("recipe", ["accelerated-ppo", "accelerated-dqn"], indirect=True)
@@ -75,16 +108,30 @@ def test_two_learners_equal_one_with_twice_the_environments_and_batch(
 
 
 def test_a_run_stopped_and_resumed_equals_an_uninterrupted_one(
-    recipe: str, whole: Path, tmp_path: Path
+    recipe: str, whole: Path, pair: StandingPair, tmp_path: Path
 ) -> None:
-    parted = train(recipe, tmp_path / "parted", agent_steps=700)
-    train(recipe, parted, resume=True)
+    parted = train_pair(pair, recipe, tmp_path / "parted", agent_steps=700)
+    train_pair(pair, recipe, parted, resume=True)
     assert_equal_runs(whole, parted)
 
 
-def test_a_run_that_saves_nothing_at_its_end_ends_for_all(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", SHORT)
+def test_policy_gradients_of_two_learners_repeat_and_resume_bit_for_bit(
+    name: str, pair: StandingPair, tmp_path: Path
+) -> None:
+    quick: dict[str, Any] = {"agent_steps": 960, "save_every_agent_steps": 0}
+    whole = train_pair(pair, name, tmp_path / "whole", **quick)
+    parted = train_pair(pair, name, tmp_path / "parted", **quick | {"agent_steps": 500})
+    train_pair(pair, name, parted, resume=True, **quick)
+    assert_equal_runs(whole, parted)
+    assert load_latest(whole / "checkpoints").state["parameters"]["version"] >= 24
+
+
+def test_a_run_that_saves_nothing_at_its_end_ends_for_all(
+    pair: StandingPair, tmp_path: Path
+) -> None:
     quick = {"agent_steps": 256, "save_at_end": False, "save_every_agent_steps": 0}
-    out = train("accelerated-ppo", tmp_path / "run", **quick)
+    out = train_pair(pair, "accelerated-ppo", tmp_path / "run", **quick)
     assert not list((out / "checkpoints").glob("*-agent-steps-*"))
 
 
@@ -110,16 +157,15 @@ def test_pixel_statistics_are_those_of_all_frames(recipe: str, whole: Path, tmp_
 
 PROGRAM = """
 import sys, scanline
-resume = sys.argv[2] == "resume"
-scanline.train({recipe!r}, {game!r}, out=sys.argv[1], resume=resume, **{settings!r})
+scanline.train({recipe!r}, {game!r}, out=sys.argv[1], **{settings!r})
 """
 
 
-def start(recipe: str, out: Path, how: str, **changes: Any) -> subprocess.Popen[str]:
+def start(recipe: str, out: Path, **changes: Any) -> subprocess.Popen[str]:
     settings = changes_of(recipe, learners=2, **changes)
     code = PROGRAM.format(recipe=recipe, game=CATCH, settings=settings)
     return subprocess.Popen(
-        [sys.executable, "-c", code, str(out), how],
+        [sys.executable, "-c", code, str(out)],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
@@ -153,29 +199,27 @@ needs_proc = pytest.mark.skipif(sys.platform != "linux", reason="finds processes
 @needs_proc
 @pytest.mark.parametrize("recipe", ["accelerated-rainbow"], indirect=True)
 def test_a_killed_follower_ends_the_run_which_resumes_as_if_it_had_not_died(
-    recipe: str, whole: Path, tmp_path: Path
+    recipe: str, whole: Path, pair: StandingPair, tmp_path: Path
 ) -> None:
     out = tmp_path / "killed"
-    process = start(recipe, out, "new")
+    process = start(recipe, out)
     wait_for(out, "checkpoints/*-agent-steps-*")
     os.kill(follower_of(process), signal.SIGKILL)
     _, words = process.communicate(timeout=LONGEST_END_SECONDS)
     assert process.returncode not in (0, None)
     assert "Learner 0 of 2 lost another learner: worker 0" in words
     assert "ended by SIGKILL without a word. The run ends; continue it with --resume." in words
-    resumed = start(recipe, out, "resume")
-    _, words = resumed.communicate(timeout=120)
-    assert resumed.returncode == 0, words
+    train_pair(pair, recipe, out, resume=True)
     assert_equal_runs(whole, out)
 
 
 @needs_proc
 @pytest.mark.parametrize("recipe", ["accelerated-ppo"], indirect=True)
 def test_a_follower_killed_before_the_first_checkpoint_leaves_one(
-    recipe: str, tmp_path: Path
+    recipe: str, pair: StandingPair, tmp_path: Path
 ) -> None:
     out = tmp_path / "killed"
-    process = start(recipe, out, "new", save_every_agent_steps=0, agent_steps=10**6)
+    process = start(recipe, out, save_every_agent_steps=0, agent_steps=10**6)
     wait_for(out, "progress.csv")
     while not (out / "progress.csv").stat().st_size:
         time.sleep(0.01)
@@ -185,7 +229,7 @@ def test_a_follower_killed_before_the_first_checkpoint_leaves_one(
     assert saved.agent_steps > 0
     assert not saved.state["exact"]
     with pytest.warns(UserWarning, match="not bit for bit"):
-        train(recipe, out, resume=True, agent_steps=saved.agent_steps + 512)
+        train_pair(pair, recipe, out, resume=True, agent_steps=saved.agent_steps + 512)
     after = load_latest(out / "checkpoints").state
     assert after["progress"]["agent_steps"] >= saved.agent_steps + 512
     assert after["parameters"]["version"] > saved.state["parameters"]["version"]
@@ -194,7 +238,7 @@ def test_a_follower_killed_before_the_first_checkpoint_leaves_one(
 @needs_proc
 @pytest.mark.parametrize("recipe", ["accelerated-ppo"], indirect=True)
 def test_a_killed_leader_leaves_no_follower(recipe: str, tmp_path: Path) -> None:
-    process = start(recipe, tmp_path / "killed", "new", agent_steps=10**6)
+    process = start(recipe, tmp_path / "killed", agent_steps=10**6)
     wait_for(tmp_path / "killed", "checkpoints/*-agent-steps-*")
     follower = follower_of(process)
     process.kill()

@@ -1,0 +1,52 @@
+"""Two learners that stay: the second is one process for many runs.
+
+Takes a plan and a folder; leaves the run that `--learners 2` would. Used where the start of
+processes is not the point: that costs seconds, a small run of two learners a fraction of one.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import closing
+from pathlib import Path
+
+from torch._C._distributed_c10d import TCPStore
+
+from scanline import processes
+from scanline.parameters import Learners, join
+from scanline.processes import Link
+from scanline.training import Plan
+from scanline.training.train import follow, lead
+
+_HOST, _SECONDS = "127.0.0.1", 60.0
+
+
+class StandingPair:
+    """This process leads; another one follows in every run until `close`."""
+
+    def __init__(self) -> None:
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
+        self._crew = processes.hire(follows, [()])
+
+    def train(self, plan: Plan, out: Path, resume: bool = False) -> None:
+        store = TCPStore(_HOST, 0, 2, is_master=True, wait_for_workers=False)
+        self._crew.workers[0].order_object(0, (plan, store.port))
+        with closing(_joined(0, store)) as learners:
+            lead(plan, learners, out=out, resume=resume, say=lambda sentence: None)
+        assert self._crew.answers(_SECONDS), "the second learner did not end its run"
+
+    def close(self) -> None:
+        self._crew.close()
+
+
+def follows(link: Link) -> None:
+    """The life of the second learner."""
+    for _ in link.orders():
+        plan, port = link.received()
+        with closing(_joined(1, TCPStore(_HOST, port, 2, is_master=False))) as learners:
+            follow(plan, learners)
+        link.answer(0)
+
+
+def _joined(rank: int, store: TCPStore) -> Learners:
+    return join(rank, 2, backend="gloo", store=store, timeout_seconds=_SECONDS)
