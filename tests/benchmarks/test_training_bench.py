@@ -114,6 +114,14 @@ def test_every_contender_shares_the_settings() -> None:
     assert works[0].settings["num_envs"] == 2
 
 
+def test_a_stretch_is_long_enough_for_every_learner_to_tell_of_a_turn() -> None:
+    assert own.turn_agent_steps(recipes.find("accelerated-appo")) == 8 * 2048
+    assert own.turn_agent_steps(recipes.find("accelerated-a3c")) == 3 * 80
+    assert (
+        own.turn_agent_steps(recipes.find("ga3c")) == own.turn_agent_steps(recipes.find("a2c")) == 0
+    )
+
+
 @pytest.mark.parametrize("recipe", ["a2c", "ppo", "dqn", "fast-dqn"])
 def test_our_own_work_is_timed_with_its_limit(recipe: str) -> None:
     small = {"network": "nips"}

@@ -293,20 +293,21 @@ def ended(failed: bool, least: float, share: float = 0.0) -> dict[str, Any]:
 
 def test_the_claims_of_the_epsilon(tmp_path: Path) -> None:
     names = [cell.name for cell in EPSILON.cells("smoke")]
-    assert len(names) == 8 and names[0] == "none-0.0003.0"
+    assert len(names) == 10 and names[0] == "none-0.0003.0"
     good = {name: ended(False, 1e-3) for name in names}
-    good["none-0.03.0"] = ended(True, 0.0, 0.1)
+    good["none-0.3.0"] = ended(True, 0.0, 0.1)
+    good["exact-0.3.0"] = ended(False, 0.0, 0.1)
     assert verdicts(EPSILON, good) == ["confirmed"] * 3
     (table,) = EPSILON.tables("smoke", good)
-    assert table.rows[1] == ["none 0.03", "1 of 1", 50, "0.0e+00", "10.00%", None]
+    assert table.rows[1] == ["none 0.3", "1 of 1", 50, "0.0e+00", "10.00%", None]
     assert_reported(EPSILON, good, tmp_path)
-    bad = {**good, "added-0.03.0": ended(True, 0.0)}
-    assert verdicts(EPSILON, bad)[2] == "contradicted"
+    bad = {**good, "added-0.3.0": ended(True, 0.0), "lockstep-0.3.0": ended(False, 0.0, 0.2)}
+    assert verdicts(EPSILON, bad) == ["contradicted", "confirmed", "contradicted"]
     calm = {name: ended(False, 1e-3) for name in names}
-    assert [claim.find(calm).holds for claim in EPSILON.claims] == [False, None, None]
+    assert [claim.find(calm).holds for claim in EPSILON.claims] == [None, None, None]
 
 
-@pytest.mark.parametrize(("form", "fails"), [("none", True), ("added", False)])
+@pytest.mark.parametrize(("form", "fails"), [("none", True), ("added", False), ("lockstep", False)])
 def test_a_probability_of_0_ends_a_run_without_epsilon_only(form: str, fails: bool) -> None:
     settings = {"form": form, "rate": 3e-4, "seed": 0, "seconds": 0.7, "num_envs": 4}
     settings |= {"game": CATCH, "recipe": {"num_workers": 0, "network": OneSided}}

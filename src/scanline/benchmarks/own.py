@@ -16,6 +16,9 @@ from torch import Tensor
 
 from .. import settings, training
 from ..networks import share_cores_here
+from ..parameters import CentralSettings
+from ..processes import granted_cores
+from ..recipes import Recipe
 from ..records import Batch
 from ..runners.clock import Spans
 from ..runners.concurrent import Concurrent
@@ -50,10 +53,11 @@ def whole_run(work: Work) -> Figures:
     random = store.learning_starts_agent_steps if isinstance(store, ReplaySettings) else 0
     if isinstance(plan.recipe.pace, Concurrent):
         random = 0  # they are played before the run begins
+    turn = turn_agent_steps(plan.recipe)
     timing = training.timed(
         plan,
-        warm_up=training.Stretch(agent_steps=random, seconds=work.warm_up_seconds),
-        measured=training.Stretch(seconds=work.seconds),
+        warm_up=training.Stretch(agent_steps=max(random, turn), seconds=work.warm_up_seconds),
+        measured=training.Stretch(agent_steps=2 * turn, seconds=work.seconds),
     )
     return {
         "agent_sps": timing.agent_steps_per_second,
@@ -61,6 +65,15 @@ def whole_run(work: Work) -> Figures:
         "ups": timing.updates_per_second,
         **({"note": timing.note} if timing.note else {}),
     }
+
+
+def turn_agent_steps(recipe: Recipe) -> int:
+    """Steps in which each of several learners tells once of its own; 0 where there is one."""
+    exchange, sampling = recipe.exchange, recipe.sampling
+    if not isinstance(exchange, CentralSettings):
+        return 0
+    num_learners = exchange.num_learners or granted_cores()
+    return num_learners * sampling.num_envs * sampling.horizon_agent_steps
 
 
 def limit(work: Work) -> float:

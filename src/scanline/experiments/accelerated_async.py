@@ -28,7 +28,7 @@ PAPER_HOURS = {"a3c": {2: 2.4, 4: 1.3, 8: 0.65}, "appo": {2: 2.8, 4: 1.5, 8: 0.7
 SIZES: Mapping[Scale, Mapping[str, Any]] = {
     "smoke": {
         "game": "pong",
-        "agent_steps": {"a3c": 12_000, "appo": 8_192},
+        "agent_steps": {"a3c": 40_000, "appo": 16_384},
         "learners": [1, 2, 4],
         "periods": [1, 2, 4],
         "appo": {"num_learners": 2, "rollout_samples": 512},

@@ -175,6 +175,7 @@ class Fleet:
         self._silent_seconds = silent_seconds
         self._crew: Crew | None = None
         self._heard: list[float] = []
+        self._listened_seconds = 0.0
 
     def start(self) -> None:
         """Starts all learners and waits until each has built its parts."""
@@ -190,7 +191,8 @@ class Fleet:
             waiting -= {rank for rank, _, _ in self._crew.answers(_LISTEN_SECONDS)}
         for worker in self._crew.workers:
             worker.order(0)
-        self._heard = [time.monotonic()] * self.num_learners
+        self._listened_seconds = time.monotonic()
+        self._heard = [self._listened_seconds] * self.num_learners
 
     def turn(self, session: Session) -> None:
         """Listens once; notes what learners tell, and who is silent."""
@@ -214,6 +216,9 @@ class Fleet:
 
     def _refuse_silence(self) -> None:
         now = time.monotonic()
+        if now - self._listened_seconds > self._silent_seconds / 2:
+            self._heard = [now] * self.num_learners  # all were stopped for a while, parent included
+        self._listened_seconds = now
         silent = [r for r, heard in enumerate(self._heard) if now - heard > self._silent_seconds]
         if silent and self._crew is not None:
             for rank in silent:

@@ -41,6 +41,7 @@ class Hands:
         self._hands: list[Hand] = []
         self._errors: SimpleQueue[BaseException] = SimpleQueue()
         self._stop = threading.Event()
+        self._checked_seconds = time.monotonic()
 
     @property
     def is_stopping(self) -> bool:
@@ -76,12 +77,20 @@ class Hands:
             self._errors.put(error)
 
     def check(self) -> None:
-        """Raises the first error of a thread, or says which one is stuck and where."""
+        """Raises the first error of a thread, or says which one is stuck and where.
+
+        To be called often: a long time without a call is no silence of the threads.
+        """
         try:
             raise self._errors.get_nowait()
         except Empty:
             pass
-        limit = time.monotonic() - self._silent_seconds
+        now = time.monotonic()
+        if now - self._checked_seconds > self._silent_seconds / 2:
+            # Whoever checks was away too: the whole process was stopped for a while.
+            for hand in self._hands:
+                hand.beat_seconds = now
+        self._checked_seconds, limit = now, now - self._silent_seconds
         stuck = [
             hand for hand in self._hands if hand.thread.is_alive() and hand.beat_seconds < limit
         ]
