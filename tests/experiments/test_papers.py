@@ -23,6 +23,7 @@ from scanline.experiments import (
     cule_steps,
     learning,
     paac,
+    pong,
 )
 from scanline.experiments.coprocessor import SimulatedCoprocessor, TinyPolicy
 from scanline.experiments.sampling import sampling_rate
@@ -124,6 +125,23 @@ def test_paac_s_claims(tmp_path: Path) -> None:
     claims = EXPERIMENTS["paac-time-usage"].claims
     assert [claim.find(usage).holds for claim in claims] == [True, True, True]
     assert len(paac.usage_tables("smoke", usage)[0].rows) == 4
+
+
+def test_minutes_of_pong(tmp_path: Path) -> None:
+    names = [cell.name for cell in EXPERIMENTS["pong-minutes"].cells("desk")]
+    assert names[:5] == ["cule-vtrace.0", "ppo.0", "paac.0", "ga3c.0", "cule-vtrace.1"]
+    (within,) = EXPERIMENTS["pong-minutes"].claims
+    results = {name: curve(-20.0, -3.0, 18.0, reached=True, seconds=480.0) for name in names}
+    results["cule-vtrace.1"] = curve(-20.0, -20.0, seconds=7_200.0)
+    found = within.find(results)
+    assert found.holds and found.measured == "2 of 3 runs reached it, after 8.0 min (median)"
+    (table,) = pong.tables("desk", results)
+    assert table.rows[0][:4] == ["cule-vtrace.0", 18.0, "yes", 8.0]
+    assert table.rows[4][2] == "no"
+    pong.plot("desk", results, tmp_path / "plot.png")
+    slow = {name: {**result, "seconds": 600.0} for name, result in results.items()}
+    assert within.find(slow).holds is False
+    assert within.find({"cule-vtrace.1": results["cule-vtrace.1"]}).holds is None
 
 
 def learner(num: int, rate: float, waited: float, *scores: float) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from . import (
     ga3c_epsilon,
     ga3c_throughput,
     paac,
+    pong,
 )
 from .experiment import SCALES, Cell, Experiment, Result, Results, Scale
 from .frame import CellError, Outcome, reproduce
@@ -57,6 +58,7 @@ _PAPERS = (
     ga3c_batch_size.EXPERIMENTS,
     ga3c_epsilon.EXPERIMENTS,
     paac.EXPERIMENTS,
+    pong.EXPERIMENTS,
 )
 
 EXPERIMENTS: Mapping[str, Experiment] = {each.name: each for paper in _PAPERS for each in paper}

@@ -1,0 +1,154 @@
+"""Pong learned from nothing: minutes, agent steps and curves of four recipes.
+
+`pong-minutes` trains CuLE's V-trace, PPO, PAAC and GA3C until the mean of the last 100 games
+reaches a score; a run that does not within its time counts as failed. The settings are those that
+learned soonest on two CPU cores; at the scale `paper` they are the recipes' own.
+"""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .claims import Claim, Finding
+from .cule import PAPER, PAPER_ROWS
+from .experiment import Cell, Experiment, Result, Results, Scale
+from .figures import figure
+from .learning import learning_curve, plot_curves
+from .tables import Table
+
+GAME = "pong"
+
+
+@dataclass(frozen=True)
+class Learner:
+    """A recipe, the score that it is trained to, and what is set otherwise on a CPU."""
+
+    target_score: float
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+LEARNERS: Mapping[str, Learner] = {
+    "cule-vtrace": Learner(18.0),
+    "ppo": Learner(18.0),
+    "paac": Learner(18.0),
+    "ga3c": Learner(0.0),
+}
+PAPER_MINUTES = {"cule-vtrace": PAPER_ROWS[GAME, (120, 20, 20, 1)][2]}
+"""To 18, with six cores and a Titan V on Gym environments; the other papers give none."""
+
+SIZES: Mapping[Scale, Mapping[str, Any]] = {
+    "smoke": {"seeds": [0], "seconds": 15.0},
+    "desk": {"seeds": [0, 1, 2], "seconds": 7_200.0},
+    "paper": {"seeds": [0, 1, 2], "seconds": 86_400.0},
+}
+
+
+def cells(scale: Scale) -> list[Cell]:
+    """One run per recipe and seed; every recipe has its first before any has its second."""
+    sizes = SIZES[scale]
+    return [
+        Cell(
+            name=f"{recipe}.{seed}",
+            settings={
+                "recipe": recipe,
+                "seed": seed,
+                "seconds": sizes["seconds"],
+                "target_score": LEARNERS[recipe].target_score,
+                "settings": {} if scale == "paper" else dict(LEARNERS[recipe].settings),
+            },
+        )
+        for seed, recipe in itertools.product(sizes["seeds"], LEARNERS)
+    ]
+
+
+def measure(cell: Cell, before: Results) -> Result:
+    asked = cell.settings
+    return learning_curve(
+        asked["recipe"],
+        GAME,
+        seconds=asked["seconds"],
+        target_score=asked["target_score"],
+        seed=asked["seed"],
+        log_every_agent_steps=5_000,
+        **asked["settings"],
+    )
+
+
+def by_recipe(results: Results) -> dict[str, dict[str, Result]]:
+    """Results by recipe, then by seed."""
+    found: dict[str, dict[str, Result]] = {}
+    for name, result in results.items():
+        recipe, _, seed = name.rpartition(".")
+        found.setdefault(recipe, {})[seed] = result
+    return found
+
+
+def tables(scale: Scale, results: Results) -> list[Table]:
+    rows = [
+        [
+            name,
+            LEARNERS[name.rpartition(".")[0]].target_score,
+            "yes" if result["reached"] else "no",
+            result["seconds"] / 60,
+            result["agent_steps"] / 1e6,
+            result["agent_sps"],
+            result["score"],
+            PAPER_MINUTES.get(name.rpartition(".")[0]),
+        ]
+        for name, result in results.items()
+    ]
+    columns = ("recipe.seed", "target", "reached", "min", "Msteps", "steps/s", "score", "paper min")
+    title = "Pong: minutes and million agent steps until the mean of 100 games reaches the target"
+    return [Table(title=title, columns=columns, rows=rows, digits=1)]
+
+
+def plot(scale: Scale, results: Results, path: Path) -> None:
+    recipes = by_recipe(results)
+    with figure(path, 2, len(recipes)) as axes:
+        for row, (recipe, own) in enumerate(recipes.items()):
+            runs = [(f"seed {seed}", result) for seed, result in own.items()]
+            plot_curves(axes[2 * row], runs)
+            plot_curves(axes[2 * row + 1], runs, over="minutes")
+            axes[2 * row].set_title(recipe)
+
+
+def _learns_within_minutes(results: Results) -> Finding:
+    runs = by_recipe(results)["cule-vtrace"].values()
+    reached = [run["seconds"] / 60 for run in runs if run["reached"]]
+    words = f"{len(reached)} of {len(runs)} runs reached it"
+    if not reached:
+        return Finding(None, words)
+    median, paper = statistics.median(reached), PAPER_MINUTES["cule-vtrace"]
+    return Finding(
+        paper is not None and median <= paper, f"{words}, after {median:.1f} min (median)"
+    )
+
+
+EXPERIMENTS = (
+    Experiment(
+        name="pong-minutes",
+        summary="Pong from nothing: minutes and steps of V-trace, PPO, PAAC and GA3C to a score.",
+        paper=f"{PAPER}, Table 3; curves of the others have no numbers in their text",
+        cells=cells,
+        measure=measure,
+        tables=tables,
+        claims=(
+            Claim(
+                sentence="A2C with V-trace and CuLE's batching reaches 18 on Pong in 8.4 minutes.",
+                source="Table 3, 120 Gym environments, six cores and a Titan V",
+                find=_learns_within_minutes,
+            ),
+        ),
+        plot=plot,
+        notes=("Minutes are training time: without evaluation, start and checkpoints.",),
+        line=lambda result: (
+            f"score {result['score']} after {result['seconds'] / 60:.1f} min, "
+            f"{result['agent_sps']:,.0f} steps/s"
+        ),
+    ),
+)
