@@ -43,22 +43,26 @@ struct GradientShape {
         width(before + (conv.bordered_width() - 1) / conv.stride + 1),
         filters(conv.filters) {}
 
-  i32 floats() const { return height * width * filters; }
+  i32 pixels() const { return height * width; }
   i32 row_floats() const { return width * filters; }
-  i32 first_float() const { return before * row_floats() + before * filters; }
+  // Of output pixel (y, x) among the pixels with all borders.
+  i32 place(i32 y, i32 x) const { return (before + y) * width + before + x; }
 };
 
-// Outputs that share one packed panel: where each reads from and where it goes.
+// A product sum reads `num_runs` stretches of `run` floats, `stride` floats apart.
+struct Stretches {
+  i32 num_runs, run, stride;
+};
+
+// Every output pixel of a convolution: where its sum reads from and where it goes.
 struct Walk {
-  i32 num_runs, run;  // a product sum has num_runs stretches of `run` floats ...
-  i32 run_stride;     // ... so far apart
+  Stretches sum;
   std::vector<i32> from, to;
-  std::vector<i32> mask;  // backwards: where the activation lies that the output belongs to
 };
 
-// Every output pixel of the convolution; `to` counts in a picture of rows `to_row` floats long.
+// `to` counts in a picture of rows `to_row` floats long.
 inline Walk forward_walk(const ConvShape& conv, i32 to_first, i32 to_row) {
-  Walk walk{conv.kernel, conv.run(), conv.row_floats(), {}, {}, {}};
+  Walk walk{{conv.kernel, conv.run(), conv.row_floats()}, {}, {}};
   for (i32 y = 0; y < conv.out_height(); ++y) {
     for (i32 x = 0; x < conv.out_width(); ++x) {
       walk.from.push_back(y * conv.stride * conv.row_floats() + x * conv.stride * conv.channels);
@@ -71,26 +75,25 @@ inline Walk forward_walk(const ConvShape& conv, i32 to_first, i32 to_row) {
 // The phase (py, px) of the way back: kernel rows py, py + stride, ... meet these input pixels.
 struct Phase {
   i32 py, px, rows, columns;  // first kernel row and column, and how many of them
-  Walk walk;
+  Stretches sum;
+  std::vector<i32> pixels;  // of the layer below, row by row
+  std::vector<i32> places;  // of the first pixel of the bordered gradient that each of them reads
+
+  i32 depth() const { return sum.num_runs * sum.run; }  // products per output
 };
 
-// `below` is the bordered gradient that the result goes into.
-inline Phase backward_phase(const ConvShape& conv, const GradientShape& below, i32 py, i32 px) {
+inline Phase backward_phase(const ConvShape& conv, i32 py, i32 px) {
   const GradientShape gradient(conv);
   const i32 rows = (conv.kernel - py + conv.stride - 1) / conv.stride;
   const i32 columns = (conv.kernel - px + conv.stride - 1) / conv.stride;
-  Phase phase{
-      py, px, rows, columns, {rows, columns * conv.filters, gradient.row_floats(), {}, {}, {}}};
+  Phase phase{py, px, rows, columns, {rows, columns * conv.filters, gradient.row_floats()}, {}, {}};
   for (i32 y = conv.top; y < conv.top + conv.height; ++y) {
     if (y % conv.stride != py) continue;
     for (i32 x = conv.left; x < conv.left + conv.width; ++x) {
       if (x % conv.stride != px) continue;
-      const i32 first_row = gradient.before + y / conv.stride - (rows - 1);
-      const i32 first_column = gradient.before + x / conv.stride - (columns - 1);
-      phase.walk.from.push_back(first_row * gradient.row_floats() + first_column * conv.filters);
-      phase.walk.to.push_back(below.first_float() + (y - conv.top) * below.row_floats() +
-                              (x - conv.left) * below.filters);
-      phase.walk.mask.push_back(y * conv.row_floats() + x * conv.channels);
+      phase.pixels.push_back((y - conv.top) * conv.width + x - conv.left);
+      phase.places.push_back(
+          gradient.place(y / conv.stride - (rows - 1), x / conv.stride - (columns - 1)));
     }
   }
   return phase;

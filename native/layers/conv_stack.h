@@ -5,23 +5,19 @@
 // [num, height, width, filters] and gradients in the layout of the weights. A rectifier follows
 // every convolution. Knows no loss, no optimiser and no Python.
 //
-// A picture goes through all layers while it is in the second-level cache. Gradients of weights
-// are summed in a fixed number of parts, so that results do not depend on the number of threads.
+// A picture goes through all layers while it is in the second-level cache. Outputs that are the
+// same (sameness.h) are computed once and copied; on the way back their gradients are summed first
+// and go on from the one that stands for them all. Gradients of weights are summed in a fixed
+// number of parts, so that results do not depend on the number of threads.
 #pragma once
 
 #include <vector>
 
 #include "conv_shape.h"
+#include "frames.h"
+#include "sameness.h"
 
 namespace scanline {
-
-// Pictures [num, planes, height, width]; a plane is contiguous.
-struct Frames {
-  const void* data;
-  bool bytes;                        // u8, scaled by x * scale + offset; else floats as they come
-  i64 picture_stride, plane_stride;  // in elements
-  float scale, offset;
-};
 
 class ConvStack {
  public:
@@ -56,12 +52,19 @@ class ConvStack {
   void backward_picture(const Frames& frames, i32 i, const Panels& panels, const float* kept,
                         const float* features, const float* feature_gradients,
                         const Gradients& sums) const;
+  float* gradient_memory(size_t layer) const;
+  void take_feature_gradients(const SamePixels& same, const float* features,
+                              const float* feature_gradients, float* gradient) const;
+  void backward_inputs(size_t layer, const Sameness& same, const Panels& panels,
+                       const float* gradient, const float* input, float* below) const;
   Panels forward_panels(const Weights& weights) const;
   Panels backward_panels(const Weights& weights) const;
 
   std::vector<ConvShape> shapes_;
   std::vector<Walk> forward_;                 // one per layer
   std::vector<std::vector<Phase>> backward_;  // per layer its phases; none for the first layer
+  std::vector<size_t> panel_first_;           // per layer its first phase among all phases
+  std::vector<std::vector<i32>> places_;      // per layer its pixels in the bordered gradient
   std::vector<i32> kept_first_;               // where a layer's input lies in a picture's block
   i32 kept_floats_ = 0;
   bool bordered_ = false;  // some kept input has a border of zeros

@@ -4,7 +4,11 @@
 #include <memory>
 
 #include "conv_stack.h"
+#include "received_avx2.h"
+#include "rows_avx2.h"
+#include "sameness.h"
 #include "tiles_avx2.h"
+#include "widen_avx2.h"
 #include "workers.h"
 
 namespace scanline {
@@ -26,122 +30,34 @@ float* scratch(i32 number, size_t floats, bool zeros = false) {
   return mine.data();
 }
 
-// Four planes of bytes to pixels of four floats, for `num` pixels.
-void widen_four(const u8* const* planes, i32 num, __m256 scale, __m256 offset, float* out) {
-  i32 x = 0;
-  for (; x + 16 <= num; x += 16) {
-    __m128i plane[4];
-    for (i32 s = 0; s < 4; ++s)
-      plane[s] = _mm_loadu_si128(reinterpret_cast<const __m128i*>(planes[s] + x));
-    const __m128i pairs[4] = {
-        _mm_unpacklo_epi8(plane[0], plane[1]), _mm_unpacklo_epi8(plane[2], plane[3]),
-        _mm_unpackhi_epi8(plane[0], plane[1]), _mm_unpackhi_epi8(plane[2], plane[3])};
-    const __m128i fours[4] = {
-        _mm_unpacklo_epi16(pairs[0], pairs[1]), _mm_unpackhi_epi16(pairs[0], pairs[1]),
-        _mm_unpacklo_epi16(pairs[2], pairs[3]), _mm_unpackhi_epi16(pairs[2], pairs[3])};
-    for (i32 q = 0; q < 4; ++q) {
-      for (i32 half = 0; half < 2; ++half) {
-        const __m128i eight = half ? _mm_srli_si128(fours[q], 8) : fours[q];
-        const __m256 wide = _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(eight));
-        _mm256_storeu_ps(out + 4 * x + 16 * q + 8 * half,
-                         _mm256_add_ps(_mm256_mul_ps(wide, scale), offset));
-      }
-    }
-  }
-  const float by = _mm256_cvtss_f32(scale), plus = _mm256_cvtss_f32(offset);
-  for (; x < num; ++x)
-    for (i32 s = 0; s < 4; ++s) out[4 * x + s] = static_cast<float>(planes[s][x]) * by + plus;
-}
+// Where gradient and inputs lie of the pixels that stand for others, in floats.
+struct Firsts {
+  std::vector<i32> gradient_at, input_at;
 
-// One picture into the bordered input of the first layer, channels last.
-void widen(const Frames& frames, i32 i, const ConvShape& conv, float* input) {
-  const i32 stack = conv.channels, row = conv.row_floats();
-  float* const inside = input + conv.first_float();
-  if (!frames.bytes) {
-    const float* first = static_cast<const float*>(frames.data) + i * frames.picture_stride;
-    for (i32 y = 0; y < conv.height; ++y)
-      for (i32 s = 0; s < stack; ++s)
-        for (i32 x = 0; x < conv.width; ++x)
-          inside[y * row + x * stack + s] = first[s * frames.plane_stride + y * conv.width + x];
-    return;
-  }
-  const u8* first = static_cast<const u8*>(frames.data) + i * frames.picture_stride;
-  for (i32 y = 0; y < conv.height; ++y) {
-    if (stack == 4) {
-      const u8* planes[4];
-      for (i32 s = 0; s < 4; ++s) planes[s] = first + s * frames.plane_stride + y * conv.width;
-      widen_four(planes, conv.width, _mm256_set1_ps(frames.scale), _mm256_set1_ps(frames.offset),
-                 inside + y * row);
-      continue;
+  void find(const SamePixels& same, const std::vector<i32>& places, i32 filters,
+            const std::vector<i32>& from) {
+    gradient_at.clear();
+    input_at.clear();
+    for (const i32 p : same.firsts) {
+      gradient_at.push_back(places[static_cast<size_t>(p)] * filters);
+      input_at.push_back(from[static_cast<size_t>(p)]);
     }
-    for (i32 s = 0; s < stack; ++s) {
-      const u8* plane = first + s * frames.plane_stride + y * conv.width;
-      for (i32 x = 0; x < conv.width; ++x)
-        inside[y * row + x * stack + s] =
-            static_cast<float>(plane[x]) * frames.scale + frames.offset;
-    }
-  }
-}
-
-// What happens to a finished sum of sixteen columns.
-struct AddBiasRectify {
-  __m256 low, high;
-  void operator()(float* to, const float*, __m256 a, __m256 b) const {
-    _mm256_storeu_ps(to, _mm256_max_ps(_mm256_add_ps(a, low), _mm256_setzero_ps()));
-    _mm256_storeu_ps(to + 8, _mm256_max_ps(_mm256_add_ps(b, high), _mm256_setzero_ps()));
   }
 };
 
-// A gradient passes where the activation was positive.
-__m256 passed(__m256 gradient, const float* activation) {
-  const __m256 open = _mm256_cmp_ps(_mm256_loadu_ps(activation), _mm256_setzero_ps(), _CMP_GT_OQ);
-  return _mm256_and_ps(gradient, open);
-}
-
-struct PassRectifier {
-  void operator()(float* to, const float* activation, __m256 a, __m256 b) const {
-    _mm256_storeu_ps(to, passed(a, activation));
-    _mm256_storeu_ps(to + 8, passed(b, activation + 8));
-  }
-};
-
-template <i32 kRows, class Finish>
-void walk_rows(const Walk& walk, i32 first, const float* from, const float* panel, float* to,
-               const float* masks, const Finish& finish) {
-  alignas(32) float sums[kRows * kTileColumns];
-  const float* rows[kRows];
-  for (i32 i = 0; i < kRows; ++i) rows[i] = from + walk.from[first + i];
-  row_products<kRows>(rows, walk.num_runs, walk.run, walk.run_stride, panel, sums);
-  for (i32 i = 0; i < kRows; ++i) {
-    const float* mask = masks ? masks + walk.mask[first + i] : nullptr;
-    finish(to + walk.to[first + i], mask, _mm256_load_ps(sums + i * kTileColumns),
-           _mm256_load_ps(sums + i * kTileColumns + 8));
-  }
-}
-
-// All outputs of a walk for one panel of sixteen columns.
-template <class Finish>
-void walk_panel(const Walk& walk, const float* from, const float* panel, float* to,
-                const float* masks, const Finish& finish) {
-  const i32 num = static_cast<i32>(walk.from.size());
-  i32 i = 0;
-  for (; i + 6 <= num; i += 6) walk_rows<6>(walk, i, from, panel, to, masks, finish);
-  for (; i + 3 <= num; i += 3) walk_rows<3>(walk, i, from, panel, to, masks, finish);
-  for (; i < num; ++i) walk_rows<1>(walk, i, from, panel, to, masks, finish);
-}
-
-// Adds to sums[f][k] over the pixels of some rows: gradient of filter f times input k.
+// Adds to sums[f][k] over some pixels: gradient of filter f times input k.
 template <i32 kRows>
-void filter_tile(const Steps& steps, const float* gradient, const float* input, i32 depth,
-                 float* sums) {
+void filter_tile(const i32* gradient_at, const i32* input_at, i32 num, const float* gradient,
+                 const float* input, i32 depth, float* sums) {
   Tile<kRows> tile;
   tile.clear();
-  tile = outer_products<kRows>(tile, steps, gradient, input);
+  tile = outer_products(
+      tile, num, [=](i32 step) { return gradient + gradient_at[step]; },
+      [=](i32 step) { return input + input_at[step]; });
 #pragma GCC unroll 6
   for (i32 i = 0; i < kRows; ++i) {
-    float* sum = sums + i * depth;
-    _mm256_storeu_ps(sum, _mm256_add_ps(_mm256_loadu_ps(sum), tile.low[i]));
-    _mm256_storeu_ps(sum + 8, _mm256_add_ps(_mm256_loadu_ps(sum + 8), tile.high[i]));
+    add_to(sums + i * depth, tile.low[i]);
+    add_to(sums + i * depth + 8, tile.high[i]);
   }
 }
 
@@ -152,42 +68,44 @@ i32 num_sixes(i32 filters) {
   return sixes;
 }
 
-void add_filter_gradients(const ConvShape& conv, const float* gradient, const float* input,
-                          float* sums) {
-  const GradientShape shape(conv);
+void add_filter_gradients(const ConvShape& conv, const Firsts& firsts, const float* gradient,
+                          const float* input, float* sums) {
   const i32 depth = conv.depth(), sixes = num_sixes(conv.filters);
-  const i32 rows_at_once = std::max(1, kPixelsAtOnce / conv.out_width());
-  Steps steps{0,
-              conv.out_width(),
-              shape.row_floats(),
-              conv.filters,
-              conv.stride * conv.row_floats(),
-              conv.stride * conv.channels};
-  for (i32 y = 0; y < conv.out_height(); y += rows_at_once) {
-    steps.num_rows = std::min(conv.out_height() - y, rows_at_once);
-    const float* value = gradient + y * steps.value_row;
+  const i32 num = static_cast<i32>(firsts.input_at.size());
+  for (i32 first = 0; first < num; first += kPixelsAtOnce) {
+    const i32 some = std::min(kPixelsAtOnce, num - first);
+    const i32* const gradient_at = firsts.gradient_at.data() + first;
+    const i32* const input_at = firsts.input_at.data() + first;
     for (i32 k = 0; k < depth; k += kTileColumns) {
-      const float* column =
-          input + y * steps.column_row + k / conv.run() * conv.row_floats() + k % conv.run();
+      const float* column = input + k / conv.run() * conv.row_floats() + k % conv.run();
+      float* const to = sums + k;
       i32 f = 0;
       for (; f < 6 * sixes; f += 6)
-        filter_tile<6>(steps, value + f, column, depth, sums + f * depth + k);
+        filter_tile<6>(gradient_at, input_at, some, gradient + f, column, depth, to + f * depth);
       for (; f < conv.filters; f += 4)
-        filter_tile<4>(steps, value + f, column, depth, sums + f * depth + k);
+        filter_tile<4>(gradient_at, input_at, some, gradient + f, column, depth, to + f * depth);
     }
   }
 }
 
-void add_bias_gradients(const ConvShape& conv, const float* gradient_first, float* sums) {
-  const GradientShape shape(conv);
+void add_bias_gradients(const ConvShape& conv, const Firsts& firsts, const float* gradient,
+                        float* sums) {
   for (i32 f = 0; f < conv.filters; f += 8) {
     __m256 sum = _mm256_loadu_ps(sums + f);
-    for (i32 y = 0; y < conv.out_height(); ++y) {
-      const float* row = gradient_first + y * shape.row_floats() + f;
-      for (i32 x = 0; x < conv.out_width(); ++x)
-        sum = _mm256_add_ps(sum, _mm256_loadu_ps(row + x * conv.filters));
-    }
+    for (const i32 at : firsts.gradient_at)
+      sum = _mm256_add_ps(sum, _mm256_loadu_ps(gradient + at + f));
     _mm256_storeu_ps(sums + f, sum);
+  }
+}
+
+// Gives every pixel the output of the one that stands for it.
+void copy_same(const SamePixels& same, const std::vector<i32>& at, i32 filters, float* outputs) {
+  if (same.firsts.size() == same.first_of.size()) return;
+  for (size_t p = 0; p < at.size(); ++p) {
+    const size_t first = static_cast<size_t>(same.first_of[p]);
+    if (first != p)
+      std::memcpy(outputs + at[p], outputs + at[first],
+                  static_cast<size_t>(filters) * sizeof(float));
   }
 }
 
@@ -255,18 +173,21 @@ ConvStack::ConvStack(std::vector<ConvShape> shapes) : shapes_(std::move(shapes))
     bordered_ =
         bordered_ || shapes_[l].top || shapes_[l].bottom || shapes_[l].left || shapes_[l].right;
   }
+  size_t num_phases = 0;
   for (size_t l = 0; l < shapes_.size(); ++l) {
     const bool last = l + 1 == shapes_.size();
+    const ConvShape& conv = shapes_[l];
     const i32 to_first = last ? 0 : shapes_[l + 1].first_float();
-    const i32 to_row =
-        last ? shapes_[l].out_width() * shapes_[l].filters : shapes_[l + 1].row_floats();
-    forward_.push_back(forward_walk(shapes_[l], to_first, to_row));
+    const i32 to_row = last ? conv.out_width() * conv.filters : shapes_[l + 1].row_floats();
+    forward_.push_back(forward_walk(conv, to_first, to_row));
+    places_.emplace_back();
+    for (i32 p = 0; p < conv.out_pixels(); ++p)
+      places_[l].push_back(GradientShape(conv).place(p / conv.out_width(), p % conv.out_width()));
+    panel_first_.push_back(num_phases);
     backward_.emplace_back();
-    if (l == 0) continue;
-    const GradientShape below(shapes_[l - 1]);
-    for (i32 py = 0; py < shapes_[l].stride; ++py)
-      for (i32 px = 0; px < shapes_[l].stride; ++px)
-        backward_[l].push_back(backward_phase(shapes_[l], below, py, px));
+    for (i32 phase = 0; l > 0 && phase < conv.stride * conv.stride; ++phase)
+      backward_[l].push_back(backward_phase(conv, phase / conv.stride, phase % conv.stride));
+    num_phases += backward_[l].size();
   }
 }
 
@@ -291,7 +212,7 @@ ConvStack::Panels ConvStack::backward_panels(const Weights& weights) const {
   for (size_t l = 1; l < shapes_.size(); ++l) {
     const ConvShape& conv = shapes_[l];
     for (const Phase& phase : backward_[l]) {
-      const i32 depth = phase.rows * phase.columns * conv.filters;
+      const i32 depth = phase.depth();
       panels.first.push_back(panels.floats.size());
       panels.floats.resize(panels.floats.size() + static_cast<size_t>(depth * conv.channels));
       float* to = panels.floats.data() + panels.first.back();
@@ -333,16 +254,24 @@ void ConvStack::forward_picture(const Frames& frames, i32 i, const Panels& panel
   const bool border = shapes_[0].input_floats() != shapes_[0].height * shapes_[0].row_floats();
   float* const first = scratch(1, static_cast<size_t>(shapes_[0].input_floats()), border);
   widen(frames, i, shapes_[0], first);
+  static thread_local Sameness same;
+  static thread_local Rows rows;
+  same.look(shapes_, frames, i);
   for (size_t l = 0; l < shapes_.size(); ++l) {
     const ConvShape& conv = shapes_[l];
+    const Walk& walk = forward_[l];
     const float* from = l == 0 ? first : kept + kept_first_[l];
     float* to = l + 1 == shapes_.size() ? features : kept + kept_first_[l + 1];
+    rows.clear();
+    for (const i32 p : same.layer(l).firsts)
+      rows.add(walk.from[static_cast<size_t>(p)], walk.to[static_cast<size_t>(p)], 0);
     const float* panel = panels.floats.data() + panels.first[l];
     for (i32 f = 0; f < conv.filters; f += 16, panel += 16 * conv.depth()) {
       const float* bias = weights.biases[l] + f;
-      const AddBiasRectify finish{_mm256_loadu_ps(bias), _mm256_loadu_ps(bias + 8)};
-      walk_panel(forward_[l], from, panel, to + f, nullptr, finish);
+      const __m256 low = _mm256_loadu_ps(bias), high = _mm256_loadu_ps(bias + 8);
+      sum_panel(walk.sum, rows, from, panel, AddBiasRectify{to + f, low, high});
     }
+    copy_same(same.layer(l), walk.to, conv.filters, to);
   }
 }
 
@@ -380,46 +309,70 @@ void ConvStack::backward(const Frames& frames, i32 num, const Weights& weights, 
 void ConvStack::backward_picture(const Frames& frames, i32 i, const Panels& panels,
                                  const float* kept, const float* features,
                                  const float* feature_gradients, const Gradients& sums) const {
-  const i32 num_layers = static_cast<i32>(shapes_.size());
+  static thread_local Sameness same;
+  static thread_local Firsts firsts;
+  same.look(shapes_, frames, i);
+  const i64 at = static_cast<i64>(i) * feature_floats();
   const float* const mine = kept + static_cast<i64>(i) * kept_floats_;
-  float* gradient[8];
-  for (i32 l = 0; l < num_layers; ++l)
-    gradient[l] = scratch(
-        2 + l, static_cast<size_t>(GradientShape(shapes_[static_cast<size_t>(l)]).floats()), l > 0);
-  const ConvShape& top = shapes_.back();
-  const GradientShape top_gradient(top);
-  for (i32 y = 0; y < top.out_height(); ++y) {
-    const i64 at = static_cast<i64>(i) * feature_floats() + y * top.out_width() * top.filters;
-    float* to =
-        gradient[num_layers - 1] + top_gradient.first_float() + y * top_gradient.row_floats();
-    for (i32 k = 0; k < top.out_width() * top.filters; k += 8)
-      _mm256_storeu_ps(to + k,
-                       passed(_mm256_loadu_ps(feature_gradients + at + k), features + at + k));
-  }
-  size_t panel_number = panels.first.size();
-  for (i32 l = num_layers - 1; l >= 0; --l) {
-    const ConvShape& conv = shapes_[static_cast<size_t>(l)];
-    const GradientShape shape(conv);
-    const float* input = mine + kept_first_[static_cast<size_t>(l)];
+  const size_t top = shapes_.size() - 1;
+  float* gradient = gradient_memory(top);
+  take_feature_gradients(same.layer(top), features + at, feature_gradients + at, gradient);
+  for (size_t l = top;; --l) {
+    const ConvShape& conv = shapes_[l];
+    const float* input = mine + kept_first_[l];
     if (l == 0) {
       const bool border = conv.input_floats() != conv.height * conv.row_floats();
       float* widened = scratch(1, static_cast<size_t>(conv.input_floats()), border);
       widen(frames, i, conv, widened);
       input = widened;
     }
-    add_bias_gradients(conv, gradient[l] + shape.first_float(),
-                       sums.biases[static_cast<size_t>(l)]);
-    add_filter_gradients(conv, gradient[l] + shape.first_float(), input,
-                         sums.filters[static_cast<size_t>(l)]);
+    firsts.find(same.layer(l), places_[l], conv.filters, forward_[l].from);
+    add_bias_gradients(conv, firsts, gradient, sums.biases[l]);
+    add_filter_gradients(conv, firsts, gradient, input, sums.filters[l]);
     if (l == 0) break;
-    const std::vector<Phase>& phases = backward_[static_cast<size_t>(l)];
-    panel_number -= phases.size();
-    for (size_t p = 0; p < phases.size(); ++p) {
-      const i32 depth = phases[p].rows * phases[p].columns * conv.filters;
-      const float* panel = panels.floats.data() + panels.first[panel_number + p];
-      for (i32 c = 0; c < conv.channels; c += 16, panel += 16 * depth)
-        walk_panel(phases[p].walk, gradient[l], panel, gradient[l - 1] + c, input + c,
-                   PassRectifier{});
+    float* const below = gradient_memory(l - 1);
+    backward_inputs(l, same, panels, gradient, input, below);
+    gradient = below;
+  }
+}
+
+// Zeros for the bordered gradient of a layer.
+float* ConvStack::gradient_memory(size_t layer) const {
+  const ConvShape& conv = shapes_[layer];
+  return scratch(2 + static_cast<i32>(layer),
+                 static_cast<size_t>(GradientShape(conv).pixels() * conv.filters), true);
+}
+
+// The gradient of the last layer, gathered where an output stands for others.
+void ConvStack::take_feature_gradients(const SamePixels& same, const float* features,
+                                       const float* feature_gradients, float* gradient) const {
+  const i32 filters = shapes_.back().filters;
+  for (size_t p = 0; p < same.first_of.size(); ++p) {
+    const size_t from = p * static_cast<size_t>(filters);
+    float* const to = gradient + places_.back()[static_cast<size_t>(same.first_of[p])] * filters;
+    for (i32 f = 0; f < filters; f += 8)
+      add_to(to + f, passed(_mm256_loadu_ps(feature_gradients + from + f), features + from + f));
+  }
+}
+
+// From the gradient of a layer's outputs to that of its inputs, where one stands for others.
+void ConvStack::backward_inputs(size_t layer, const Sameness& same, const Panels& panels,
+                                const float* gradient, const float* input, float* below) const {
+  static thread_local Received received;
+  static thread_local std::vector<u8> filled;
+  const ConvShape& conv = shapes_[layer];
+  filled.assign(static_cast<size_t>(GradientShape(conv).pixels()), 0);
+  for (const i32 p : same.layer(layer).firsts)
+    filled[static_cast<size_t>(places_[layer][static_cast<size_t>(p)])] = 1;
+  const InputsOfLayer inputs{same.layer(layer - 1), places_[layer - 1], forward_[layer - 1].to};
+  for (size_t p = 0; p < backward_[layer].size(); ++p) {
+    const Phase& phase = backward_[layer][p];
+    received.gather(conv, phase, filled, gradient, inputs);
+    const float* panel = panels.floats.data() + panels.first[panel_first_[layer] + p];
+    for (i32 c = 0; c < conv.channels; c += 16, panel += 16 * phase.depth()) {
+      const AddPassed finish{below + c, input + c};
+      sum_panel(phase.sum, received.single, gradient, panel, finish);
+      sum_panel({1, phase.depth(), 0}, received.summed, received.patches.data(), panel, finish);
     }
   }
 }

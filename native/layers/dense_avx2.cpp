@@ -150,7 +150,9 @@ __attribute__((noinline)) void weight_gradient_tile(const float* values, const f
                                                     i32 num, i64 stride, float* to) {
   Tile<kUnits> tile;
   tile.clear();
-  tile = outer_products<kUnits>(tile, {1, num, 0, kUnits, 0, kTileColumns}, values, panel);
+  tile = outer_products(
+      tile, num, [=](i32 row) { return values + row * kUnits; },
+      [=](i32 row) { return panel + row * kTileColumns; });
 #pragma GCC unroll 6
   for (i32 i = 0; i < kUnits; ++i) {
     _mm256_storeu_ps(to + i * stride, tile.low[i]);

@@ -60,27 +60,18 @@ __attribute__((noinline)) void row_products(const float* const* rows, i32 num_ru
   }
 }
 
-// Sums over the steps of several rows: `kRows` neighbouring values times sixteen columns.
-struct Steps {
-  i32 num_rows, num_steps;    // steps per row
-  i32 value_row, value_step;  // floats from row to row and from step to step
-  i32 column_row, column_step;
-};
-
-template <i32 kRows>
-inline Tile<kRows> outer_products(Tile<kRows> tile, const Steps& steps, const float* values,
-                                  const float* columns) {
-  for (i32 row = 0; row < steps.num_rows; ++row) {
-    const float* value = values + row * steps.value_row;
-    const float* column = columns + row * steps.column_row;
-    for (i32 step = 0; step < steps.num_steps; ++step) {
-      const __m256 low = _mm256_loadu_ps(column);
-      const __m256 high = _mm256_loadu_ps(column + 8);
+// Sums over `num` steps: `kRows` neighbouring values times sixteen columns. Values and columns give
+// the places of a step.
+template <i32 kRows, class Values, class Columns>
+inline Tile<kRows> outer_products(Tile<kRows> tile, i32 num, const Values& values,
+                                  const Columns& columns) {
+  for (i32 step = 0; step < num; ++step) {
+    const float* const value = values(step);
+    const float* const column = columns(step);
+    const __m256 low = _mm256_loadu_ps(column);
+    const __m256 high = _mm256_loadu_ps(column + 8);
 #pragma GCC unroll 6
-      for (i32 i = 0; i < kRows; ++i) tile.add(i, _mm256_broadcast_ss(value + i), low, high);
-      value += steps.value_step;
-      column += steps.column_step;
-    }
+    for (i32 i = 0; i < kRows; ++i) tile.add(i, _mm256_broadcast_ss(value + i), low, high);
   }
   return tile;
 }

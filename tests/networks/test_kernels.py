@@ -75,6 +75,42 @@ def test_outputs_and_gradients_equal_pytorchs(name: str) -> None:
         assert_close(found, expected)
 
 
+def drawn(name: str, num: int) -> Tensor:
+    """Pictures as games draw them: stripes, boxes, a noisy corner; the first one is empty."""
+    random = torch.Generator().manual_seed(num)
+    height, width = spaces_for(name).frame_shape
+    found = torch.full((num, 4, height, width), 87, dtype=torch.uint8)
+    for picture in range(1, num):
+        found[picture, :, height // 3 : height // 3 + picture] = 140
+        for plane in range(4):
+            y, x = (int(n) for n in torch.randint(0, 30, (2,), generator=random))
+            found[picture, plane, y : y + 5, x : x + 3] = 236
+        if picture % 3 == 0:
+            noise = torch.randint(0, 256, (4, 9, 9), dtype=torch.uint8, generator=random)
+            found[picture, :, -9:, -9:] = noise
+    return found
+
+
+@pytest.mark.parametrize("name", NATIVE)
+def test_outputs_that_are_the_same_are_computed_once(name: str) -> None:
+    """Forwards it has the bits of a network that knows no bytes; backwards sums come in another
+    order."""
+    native, plain = pair(name)
+    observations = drawn(name, 8)
+    pixels = native.trunk.pixels  # type: ignore[union-attr]
+    floats = observations.float() * pixels.scale + pixels.offset
+    with torch.no_grad():
+        assert torch.equal(native(observations).logits, native(floats).logits)
+    for found, unshared, expected in zip(
+        gradients(native, observations),
+        gradients(native, floats),
+        gradients(plain, observations),
+        strict=True,
+    ):
+        assert_close(found, unshared)
+        assert_close(found, expected)
+
+
 @pytest.mark.parametrize("num", [1, 2, 9, 33])
 def test_every_number_of_pictures(num: int) -> None:
     native, plain = pair("nature")
