@@ -56,6 +56,9 @@ def test_asynchronous_recipes_are_measured_once_more_with_the_work_of_others() -
     assert comparisons.batch_size(like_paac) == comparisons.batch_size(paac) == 160
     assert (like_paac.network, like_paac.protocol) == (paac.network, paac.protocol)
     assert like_paac.sampling.num_envs == paac.sampling.num_envs
+    assert like_paac.sampling.envs_per_agent == 1
+    even = training.contenders(dataclasses.replace(bench, uneven_seconds=0.0))
+    assert even[3].settings["envs_per_agent"] == 8
     assert (like_paac.pace.num_predictors, like_paac.pace.num_trainers) == (2, 2)
     assert works[4].settings == {"network": "ga3c"}
     on_ale = training.contenders(dataclasses.replace(bench, engine="ale"))
@@ -70,6 +73,8 @@ def test_networks_are_measured_by_every_recipe_and_peers_have_their_own() -> Non
     for more in ({"networks": networks}, {"uneven_seconds": 0.1}):
         with pytest.raises(ValueError, match="of their own"):
             training.TrainingBench(peers=("sb3",), **more)
+    with pytest.raises(ValueError, match="'rlpyt' is no peer of this bench; use sb3"):
+        training.TrainingBench(peers=("rlpyt",))
 
 
 def row(recipe: str, sps: float, network: str, batch: int, **more: Any) -> dict[str, Any]:

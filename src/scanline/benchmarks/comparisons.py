@@ -22,6 +22,9 @@ from .rows import Row
 
 PAIRS = (("ga3c", "paac"), ("a3c-agents", "ga3c"))
 """The first one is also measured with the network, protocol and batch of the second one."""
+IN_FLIGHT = 4
+"""Agents among which the environments of a lockstep recipe divide: some are decided for while the
+engine steps others. Where step times differ an agent has one environment, and waits for no other."""
 _HISTOGRAMS = {
     "prediction_batch": "environments per inference",
     "policy_lag": "lag in updates",
@@ -42,10 +45,13 @@ def likened(names: Sequence[str]) -> list[tuple[str, str]]:
     return [pair for pair in PAIRS if set(pair) <= set(names)]
 
 
-def matched(name: str, other: str, changes: Mapping[str, Any]) -> dict[str, Any]:
+def matched(
+    name: str, other: str, changes: Mapping[str, Any], *, even: bool = True
+) -> dict[str, Any]:
     """Settings that give a recipe another one's work: network, protocol, and the batch if it can.
 
-    Changes are what both have in common, such as a network or a number of environments.
+    Changes are what both have in common, such as a network or a number of environments; `even` says
+    that all steps of environments take the same time.
     """
     own = recipes.find(name).replace(**changes)
     model = recipes.find(other).replace(**changes)
@@ -53,6 +59,7 @@ def matched(name: str, other: str, changes: Mapping[str, Any]) -> dict[str, Any]
     if isinstance(own.store, SegmentSettings):
         found["num_envs"] = model.sampling.num_envs
         found["min_batch_agent_steps"] = batch_size(model)
+        found["envs_per_agent"] = max(1, model.sampling.num_envs // IN_FLIGHT) if even else 1
     present = {leaf.name: leaf.value for leaf in settings.leaves(own)}
     return {key: value for key, value in found.items() if present[key] != value}
 

@@ -47,6 +47,10 @@ BLOCK_AGENT_STEPS = 2_000
 """About so long are the blocks of a concurrent recipe, so that a repeat has several."""
 
 
+_SPELLINGS = {"sb3": ("sb3", "sb3-vector"), "sb3-vector": ("sb3-vector",)}
+"""Peers by the word that asks for them."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class TrainingBench:
     """Agent steps per second of recipes, beside peers doing the same work in the same run."""
@@ -86,14 +90,17 @@ class TrainingBench:
         return self.settings | ({} if self.num_envs is None else {"num_envs": self.num_envs})
 
     def __post_init__(self) -> None:
+        for peer in self.peers:
+            if peer not in _SPELLINGS:
+                raise ValueError(
+                    f"'{peer}' is no peer of this bench; use {', '.join(_SPELLINGS)}, or leave the "
+                    "peers out."
+                )
         if self.peers and (self.networks or self.uneven_seconds):
             raise ValueError(
                 "Peers have networks and environments of their own; measure them without networks "
                 "and uneven_seconds."
             )
-
-
-_SPELLINGS = {"sb3": ("sb3", "sb3-vector")}
 
 
 def contenders(bench: TrainingBench) -> list[Work]:
@@ -106,10 +113,10 @@ def contenders(bench: TrainingBench) -> list[Work]:
             own = _own(bench, engine, recipe, changes)
             found.append(own)
             for peer in bench.peers:
-                for spelling in _SPELLINGS.get(peer, (peer,)):
+                for spelling in _SPELLINGS[peer]:
                     found.append(dataclasses.replace(own, peer=spelling))
         for recipe, other in comparisons.likened(bench.recipes):
-            more = comparisons.matched(recipe, other, changes)
+            more = comparisons.matched(recipe, other, changes, even=not bench.uneven_seconds)
             if engine != "native":
                 more.pop("protocol", None)  # others take the nearest one that they honour
             if more:
