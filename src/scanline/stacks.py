@@ -17,9 +17,9 @@ def build(frames: Tensor, depth: Tensor, padding: str) -> Tensor:
     """Observations [N, S, ...] from frames [S, N, ...] and valid depths [N]."""
     stacked = frames.transpose(0, 1)
     stack = frames.shape[0]
-    young = torch.nonzero(depth < stack).flatten()
-    if young.numel() == 0:
+    if int(depth.min()) >= stack:
         return stacked
+    young = torch.nonzero(depth < stack).flatten()
     observations = stacked.clone(memory_format=torch.contiguous_format)
     observations[young] = _padded(observations[young], depth[young], padding)
     return observations
@@ -30,9 +30,9 @@ def windows(frames: Tensor, depth: Tensor, padding: str) -> Tensor:
     num_steps, num_envs = depth.shape
     stack = frames.shape[0] - num_steps + 1
     views = frames.unfold(0, stack, 1).movedim(-1, 2)  # [T, B, S, ...]
-    young = torch.nonzero(depth < stack)
-    if young.numel() == 0:
+    if int(depth.min()) >= stack:
         return views
+    young = torch.nonzero(depth < stack)
     observations = views.clone(memory_format=torch.contiguous_format)
     t, b = young[:, 0], young[:, 1]
     observations[t, b] = _padded(observations[t, b], depth[t, b], padding)

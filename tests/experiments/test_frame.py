@@ -72,6 +72,17 @@ def test_cells_are_measured_in_order_and_kept(tmp_path: Path) -> None:
     assert len(measured) == 6
 
 
+def test_only_some_cells_are_measured_and_all_that_are_kept_reported(tmp_path: Path) -> None:
+    measured: list[str] = []
+    some = reproduce(squares(measured), "desk", tmp_path, only=["n[13]"], say=quiet)
+    assert measured == list(some.results) == ["n1", "n3"]
+    again = reproduce(squares(measured), "desk", tmp_path, only=["n3"], fresh=True, say=quiet)
+    assert measured == ["n1", "n3", "n3"]
+    assert list(again.results) == ["n1", "n3"]
+    with pytest.raises(ValueError, match="No cell is named like 'x'; they are n1, n2, n3"):
+        reproduce(squares(measured), "desk", tmp_path, only=["x"], say=quiet)
+
+
 def test_a_killed_reproduction_goes_on_with_the_missing_cell(tmp_path: Path) -> None:
     measured: list[str] = []
     sound = squares(measured)

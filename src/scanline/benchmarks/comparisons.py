@@ -24,7 +24,7 @@ PAIRS = (("ga3c", "paac"), ("a3c-agents", "ga3c"))
 """The first one is also measured with the network, protocol and batch of the second one."""
 IN_FLIGHT = 4
 """Agents among which the environments of a lockstep recipe divide: some are decided for while the
-engine steps others. Where step times differ an agent has one environment, and waits for no other."""
+engine steps others. Where step times differ an agent has one environment and waits for no other."""
 _HISTOGRAMS = {
     "prediction_batch": "environments per inference",
     "policy_lag": "lag in updates",

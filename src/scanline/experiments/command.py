@@ -27,6 +27,9 @@ class ReproduceOptions:
     """smoke: minutes, whether it works; desk: hours on one machine; paper: the paper's sizes."""
     out: Path | None = None
     """Folder of the results; reproduced/EXPERIMENT-SCALE when not given. Kept cells are reused."""
+    only: tuple[str, ...] = ()
+    """Names of cells, * for anything: the others are not measured now, but reported where they are
+    kept."""
     fresh: bool = False
     """Measure every cell anew, even where a result is kept."""
 
@@ -45,7 +48,9 @@ def find(name: str) -> Experiment:
 def run(words: Sequence[str], program: str) -> int:
     options = tyro.cli(ReproduceOptions, args=list(words), prog=program)
     experiment = find(options.experiment)
-    outcome = reproduce(experiment, options.scale, options.out, fresh=options.fresh)
+    outcome = reproduce(
+        experiment, options.scale, options.out, only=options.only, fresh=options.fresh
+    )
     show(experiment, outcome)
     return 0
 

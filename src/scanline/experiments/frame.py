@@ -10,6 +10,7 @@ refused rather than mixed with new ones.
 
 from __future__ import annotations
 
+import fnmatch
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -57,10 +58,14 @@ def reproduce(
     scale: Scale = "smoke",
     out: Path | None = None,
     *,
+    only: Sequence[str] = (),
     fresh: bool = False,
     say: Say = print,
 ) -> Outcome:
-    """Measures the cells that are missing and writes the report."""
+    """Measures the cells that are missing and writes the report.
+
+    `only` are patterns of names: other cells are not measured now, but reported where kept.
+    """
     if scale not in SCALES:
         raise ValueError(f"scale={scale!r} is unknown; one of {', '.join(SCALES)}.")
     folder = out or Path("reproduced") / f"{experiment.name}-{scale}"
@@ -68,19 +73,26 @@ def reproduce(
         (folder / CELLS).mkdir(parents=True, exist_ok=True)
     lock = Lock(folder)
     try:
-        records = measure_all(experiment, scale, folder / CELLS, fresh, say)
+        records = measure_all(experiment, scale, folder / CELLS, only, fresh, say)
         return _report(experiment, scale, folder, records)
     finally:
         lock.release()
 
 
 def measure_all(
-    experiment: Experiment, scale: Scale, folder: Path, fresh: bool, say: Say
+    experiment: Experiment,
+    scale: Scale,
+    folder: Path,
+    only: Sequence[str],
+    fresh: bool,
+    say: Say,
 ) -> dict[str, Record]:
-    """Every cell's record, kept or new, in order."""
+    """Every asked cell's record, kept or new, and what is kept of the others, in order."""
     cells = list(experiment.cells(scale))
     _refuse_doubles(cells)
-    kept = {} if fresh else _kept(cells, folder)
+    asked = _asked(cells, only)
+    kept = _kept([cell for cell in cells if not (fresh and cell.name in asked)], folder)
+    cells = [cell for cell in cells if cell.name in asked or cell.name in kept]
     records: dict[str, Record] = {}
     begun, num_new = time.monotonic(), 0
     for number, cell in enumerate(cells, start=1):
@@ -118,6 +130,15 @@ def _measured(experiment: Experiment, cell: Cell, before: Mapping[str, Record]) 
 
 def _left(seconds: float) -> str:
     return f"; about {seconds / 60:.0f} min left" if seconds >= 60 else ""
+
+
+def _asked(cells: Sequence[Cell], only: Sequence[str]) -> set[str]:
+    """Names that fit one of the patterns; all of them without any."""
+    names = [cell.name for cell in cells]
+    for pattern in only:
+        if not fnmatch.filter(names, pattern):
+            raise ValueError(f"No cell is named like {pattern!r}; they are {', '.join(names)}.")
+    return {name for pattern in only or ("*",) for name in fnmatch.filter(names, pattern)}
 
 
 def _refuse_doubles(cells: Sequence[Cell]) -> None:
