@@ -133,11 +133,16 @@ def test_minutes_of_pong(tmp_path: Path) -> None:
     (within,) = EXPERIMENTS["pong-minutes"].claims
     results = {name: curve(-20.0, -3.0, 18.0, reached=True, seconds=480.0) for name in names}
     results["cule-vtrace.1"] = curve(-20.0, -20.0, seconds=7_200.0)
+    memory = {"metrics": {pong.MEMORY: [[100, 5e8], [200, 5.5e8], [300, 5.7e8]]}}
+    results = {name: {**result, **memory} for name, result in results.items()}
     found = within.find(results)
     assert found.holds and found.measured == "2 of 3 runs reached it, after 8.0 min (median)"
     (table,) = pong.tables("desk", results)
     assert table.rows[0][:4] == ["cule-vtrace.0", 18.0, "yes", 8.0]
     assert table.rows[4][2] == "no"
+    assert table.rows[0][7] is None  # nothing was seen after a minute
+    late = {"curve": [[100, 10.0, 1.0], [200, 70.0, 1.0], [300, 90.0, 1.0]], **memory}
+    assert pong.grown_megabytes(late) == pytest.approx(20.0)
     pong.plot("desk", results, tmp_path / "plot.png")
     slow = {name: {**result, "seconds": 600.0} for name, result in results.items()}
     assert within.find(slow).holds is False

@@ -22,6 +22,9 @@ from .learning import learning_curve, plot_curves
 from .tables import Table
 
 GAME = "pong"
+MEMORY = "perf/memory_bytes"
+FIRST_SECONDS = 60.0
+"""Until then buffers fill; memory that grows later is lost."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +91,7 @@ def measure(cell: Cell, before: Results) -> Result:
         target_score=asked["target_score"],
         seed=asked["seed"],
         log_every_agent_steps=5_000,
+        metrics=(MEMORY,),
         **asked["settings"],
     )
 
@@ -101,6 +105,13 @@ def by_recipe(results: Results) -> dict[str, dict[str, Result]]:
     return found
 
 
+def grown_megabytes(result: Result) -> float | None:
+    """What the process has taken since its first minute, at most."""
+    later = {steps for steps, seconds, _ in result["curve"] if seconds >= FIRST_SECONDS}
+    taken = [num_bytes for steps, num_bytes in result["metrics"][MEMORY] if steps in later]
+    return (max(taken) - taken[0]) / 1e6 if taken else None
+
+
 def tables(scale: Scale, results: Results) -> list[Table]:
     rows = [
         [
@@ -111,11 +122,15 @@ def tables(scale: Scale, results: Results) -> list[Table]:
             result["agent_steps"] / 1e6,
             result["agent_sps"],
             result["score"],
+            grown_megabytes(result),
             PAPER_MINUTES.get(name.rpartition(".")[0]),
         ]
         for name, result in results.items()
     ]
-    columns = ("recipe.seed", "target", "reached", "min", "Msteps", "steps/s", "score", "paper min")
+    columns = (
+        *("recipe.seed", "target", "reached", "min", "Msteps", "steps/s", "score"),
+        *("grown MB", "paper min"),
+    )
     title = "Pong: minutes and million agent steps until the mean of 100 games reaches the target"
     return [Table(title=title, columns=columns, rows=rows, digits=1)]
 
@@ -158,7 +173,10 @@ EXPERIMENTS = (
             ),
         ),
         plot=plot,
-        notes=("Minutes are training time: without evaluation, start and checkpoints.",),
+        notes=(
+            "Minutes are training time: without evaluation, start and checkpoints.",
+            "Grown: memory of the process since its first minute, at most.",
+        ),
         line=lambda result: (
             f"score {result['score']} after {result['seconds'] / 60:.1f} min, "
             f"{result['agent_sps']:,.0f} steps/s"
