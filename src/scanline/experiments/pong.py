@@ -1,8 +1,9 @@
 """Pong learned from nothing: minutes, agent steps and curves of four recipes.
 
 `pong-minutes` trains CuLE's V-trace, PPO, PAAC and GA3C until the mean of the last 100 games
-reaches a score; a run that does not within its time counts as failed. The settings are those that
-learned soonest on two CPU cores; at the scale `paper` they are the recipes' own.
+reaches a score; a run that does not within its time counts as failed. The settings are chosen for
+few CPU cores (small networks, bytes as they are, A2C's optimiser); at the scale `paper` they are
+the recipes' own.
 """
 
 from __future__ import annotations
