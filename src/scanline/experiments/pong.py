@@ -43,8 +43,8 @@ _RMSPROP = {
     "square_starts_at": 0.0,
     "max_grad_norm": 0.5,
 }
-"""A2C's: with an epsilon of 0.1, as in PAAC and GA3C, gradients are hardly divided by their size,
-and Pong takes several times as many steps."""
+"""CuLE's form with A2C's rate. With an epsilon of 0.1, as in PAAC and GA3C, gradients are hardly
+divided by their size: expected to be slower here, not measured."""
 
 LEARNERS: Mapping[str, Learner] = {
     "cule-vtrace": Learner(18.0, {"network": "nips", "normalise_pixels": False}),
