@@ -10,6 +10,7 @@
 // before a reset) is answered by a Status; the binding turns it into a Python error.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -108,7 +109,8 @@ class Batch {
       }
       g.work.jobs()[num_jobs++] = env;
     }
-    launch(g.work, num_jobs);
+    g.work.arm(num_jobs);
+    if (num_jobs > 0) pool_.submit(g.work, num_jobs);
     return wait(g, deadline);
   }
 
@@ -128,8 +130,10 @@ class Batch {
       g.work.jobs()[i] = first + i;
     }
     g.staged = out == nullptr;
-    g.sent = true;  // before the work can be done: a poll in another thread must not miss its end
-    launch(g.work, group_size());
+    g.work.arm(group_size());
+    // Between the two: a poll in another thread must neither miss the end nor see the last one's.
+    g.sent = true;
+    pool_.submit(g.work, group_size());
     return {};
   }
 
@@ -188,7 +192,7 @@ class Batch {
   struct Group {
     Group(i32 size, i32 num_threads) : work(size, num_threads) {}
     Work work;
-    bool sent = false;
+    std::atomic<bool> sent{false};  // a poll reads it while another thread sends
     bool staged = false;
   };
 
@@ -210,11 +214,6 @@ class Batch {
     job.action = action;
     job.kind = kind;
     job.loads = false;
-  }
-
-  void launch(Work& work, i32 num_jobs) {
-    work.arm(num_jobs);
-    if (num_jobs > 0) pool_.submit(work, num_jobs);
   }
 
   Outcome wait(Group& group, Clock::time_point deadline) {

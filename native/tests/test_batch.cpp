@@ -1,4 +1,7 @@
 // test_batch.cpp -- results must not depend on threads, groups or the way of waiting.
+#include <atomic>
+#include <thread>
+
 #include "../cpu/batch.h"
 #include "check.h"
 #include "fake_env.h"
@@ -149,11 +152,46 @@ void test_poll_gives_the_groups_that_are_ready() {
   CHECK(batch->poll(ready, Fakes::Clock::now() + std::chrono::milliseconds(5)) == 0);
 }
 
+// One thread sends, another polls and receives: every step comes out once, in order.
+void test_what_one_thread_sends_another_polls() {
+  constexpr i32 kRounds = 4000, kGroups = 4;
+  const Observer observer(usual(), FakeEnv::kHeight, FakePalette().view());
+  auto batch = make_batch(usual(), observer, kGroups, 1);
+  Staging first(3, kFrameBytes);
+  for (i32 g = 0; g < kGroups; ++g) start(*batch, g, first.arrays());
+  std::atomic<i32> received[kGroups] = {};
+  std::atomic<bool> failed{false};
+  std::thread receiver([&] {
+    Staging out(3, kFrameBytes);
+    i32 ready[kGroups];
+    for (i32 left = kRounds * kGroups; left > 0 && !failed;) {
+      const i32 num = batch->poll(ready, Fakes::Clock::now() + std::chrono::seconds(10));
+      failed = failed || num == 0;
+      for (i32 i = 0; i < num; ++i, --left) {
+        if (batch->recv(ready[i], &out.arrays(), soon()).status != Status::kOk) failed = true;
+        ++received[ready[i]];
+      }
+    }
+  });
+  const i64 actions[3] = {1, 2, 3};
+  for (i32 round = 0; round < kRounds && !failed; ++round) {
+    for (i32 g = 0; g < kGroups && !failed; ++g) {
+      while (received[g] < round && !failed) std::this_thread::yield();
+      if (batch->send(g, actions, nullptr).status != Status::kOk) failed = true;
+    }
+  }
+  receiver.join();
+  CHECK(!failed);
+  for (const std::atomic<i32>& number : received) CHECK(number == kRounds);
+  CHECK(batch->at_rest());
+}
+
 }  // namespace
 
 int main() {
   test_results_do_not_depend_on_threads_groups_or_waiting();
   test_misuse_is_named();
   test_poll_gives_the_groups_that_are_ready();
+  test_what_one_thread_sends_another_polls();
   return check::result("test_batch");
 }
