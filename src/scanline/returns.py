@@ -26,32 +26,43 @@ class Path:
     final_value: Tensor  # [T, B], read only where truncated
     last_value: Tensor  # [B], value of the observation after the last step
 
-    def continuation(self, value: Tensor, following: Tensor, t: int) -> Tensor:
-        """`following` [B], or the bootstrap that replaces it where step t ended."""
-        ended = torch.where(self.truncated[t], self.final_value[t], following)
-        return torch.where(self.terminal[t], torch.zeros_like(value), ended)
+    @property
+    def goes_on(self) -> Tensor:
+        """[T, B], 1 where the next step belongs to the same game, else 0."""
+        return (~(self.terminal | self.truncated)).to(self.reward.dtype)
+
+    def following(self, value: Tensor) -> Tensor:
+        """What comes after every step: the next of `value` [T, B], or an end's own bootstrap."""
+        beyond = torch.cat((value[1:], self.last_value[None]))
+        return self._cut(torch.where(self.truncated, self.final_value, beyond))
+
+    def _cut(self, future: Tensor) -> Tensor:
+        return torch.where(self.terminal, 0.0, future)
+
+    def bootstraps(self) -> Tensor:
+        """[T, B], of truncated steps their true last value, else 0."""
+        return self._cut(torch.where(self.truncated, self.final_value, 0.0))
+
+
+def handed_back(own: Tensor, share: Tensor, beyond: Tensor) -> Tensor:
+    """Sums [T, B] from the last step to the first: own[t] + share[t] * the sum of step t + 1."""
+    sums, carried = [], beyond
+    for mine, part in zip(reversed(own.unbind()), reversed(share.unbind()), strict=True):
+        carried = torch.addcmul(mine, part, carried)
+        sums.append(carried)
+    return torch.stack(sums[::-1])
 
 
 def n_step(path: Path, discount: float) -> Tensor:
     """Discounted sums of rewards up to the next end or the rollout's end, bootstrapped."""
-    returns = torch.empty_like(path.reward)
-    following = path.last_value
-    for t in reversed(range(path.reward.shape[0])):
-        following = path.reward[t] + discount * path.continuation(following, following, t)
-        returns[t] = following
-    return returns
+    own = path.reward + discount * path.bootstraps()
+    return handed_back(own, discount * path.goes_on, path.last_value)
 
 
 def gae(path: Path, value: Tensor, discount: float, trace: float) -> Tensor:
     """Generalised advantages [T, B] for values [T, B] and trace decay lambda."""
-    advantages = torch.empty_like(path.reward)
-    advantage, following = torch.zeros_like(path.last_value), path.last_value
-    ended = path.terminal | path.truncated
-    for t in reversed(range(path.reward.shape[0])):
-        delta = path.reward[t] + discount * path.continuation(value[t], following, t) - value[t]
-        advantage = delta + discount * trace * torch.where(ended[t], 0.0, advantage)
-        advantages[t], following = advantage, value[t]
-    return advantages
+    delta = path.reward + discount * path.following(value) - value
+    return handed_back(delta, discount * trace * path.goes_on, torch.zeros_like(path.last_value))
 
 
 class VTrace(NamedTuple):
@@ -72,15 +83,8 @@ class Clips:
 def vtrace(path: Path, value: Tensor, ratio: Tensor, discount: float, clips: Clips) -> VTrace:
     """V-trace for values [T, B] and ratios pi/mu [T, B]; traces are cut at every end."""
     rho, trace = ratio.clamp(max=clips.rho), ratio.clamp(max=clips.c)
-    ended = path.terminal | path.truncated
-    targets, advantages = torch.empty_like(value), torch.empty_like(value)
-    following_value, following_target = path.last_value, path.last_value
-    for t in reversed(range(value.shape[0])):
-        next_value = path.continuation(value[t], following_value, t)
-        next_target = path.continuation(value[t], following_target, t)
-        delta = rho[t] * (path.reward[t] + discount * next_value - value[t])
-        correction = torch.where(ended[t], 0.0, following_target - following_value)
-        targets[t] = value[t] + delta + discount * trace[t] * correction
-        advantages[t] = rho[t] * (path.reward[t] + discount * next_target - value[t])
-        following_value, following_target = value[t], targets[t]
+    delta = rho * (path.reward + discount * path.following(value) - value)
+    share = discount * trace * path.goes_on
+    targets = value + handed_back(delta, share, torch.zeros_like(path.last_value))
+    advantages = rho * (path.reward + discount * path.following(targets) - value)
     return VTrace(targets, advantages)
