@@ -9,6 +9,7 @@
 
 #include "../layers/conv_stack.h"
 #include "../layers/dense.h"
+#include "../layers/normalise.h"
 #include "../layers/optimise.h"
 #include "../layers/workers.h"
 
@@ -194,6 +195,20 @@ static double py_squared_norm(const Spans& spans) {
   return squared_norm(arrays);
 }
 
+static void py_normalise(const Pictures& pictures, const Span& mean, const Span& scale,
+                         const Span& out) {
+  const i32 num = static_cast<i32>(pictures.shape[0]);
+  const i32 num_planes = static_cast<i32>(pictures.shape[1]);
+  const i32 num_pixels = static_cast<i32>(pictures.shape[2] * pictures.shape[3]);
+  if (!pictures.frames.bytes) refuse_layers("only pictures of bytes are normalised.");
+  check_size(mean, 1, num_pixels, "mean");
+  check_size(scale, 1, num_pixels, "scale");
+  check_size(out, num, num_planes * num_pixels, "out");
+  nb::gil_scoped_release release;
+  normalise(pictures.frames, num, num_planes, num_pixels, {floats(mean), floats(scale)},
+            floats(out));
+}
+
 void bind_layers(nb::module_& m) {
   m.def("rmsprop", &py_rmsprop);
   m.def("squared_norm", &py_squared_norm);
@@ -211,6 +226,8 @@ void bind_layers(nb::module_& m) {
       .def(nb::init<uintptr_t, bool, Pictures::Four, Pictures::Four, float, float>(),
            nb::arg("address"), nb::arg("bytes"), nb::arg("shape"), nb::arg("strides"),
            nb::arg("scale"), nb::arg("offset"));
+  m.def("normalise", &py_normalise, nb::arg("pictures"), nb::arg("mean"), nb::arg("scale"),
+        nb::arg("out"));
   nb::class_<PyConvStack>(m, "ConvStack")
       .def(nb::init<const PyConvStack::Sizes&>(), nb::arg("sizes"))
       .def_static("refusal",

@@ -37,16 +37,37 @@ inline void widen_four(const u8* const* planes, i32 num, __m256 scale, __m256 of
     for (i32 s = 0; s < 4; ++s) out[4 * x + s] = static_cast<float>(planes[s][x]) * by + plus;
 }
 
+// Four planes of floats to pixels of four floats, for `num` pixels.
+inline void weave_four(const float* const* planes, i32 num, float* out) {
+  i32 x = 0;
+  for (; x + 4 <= num; x += 4) {
+    __m128 four[4];
+    for (i32 s = 0; s < 4; ++s) four[s] = _mm_loadu_ps(planes[s] + x);
+    _MM_TRANSPOSE4_PS(four[0], four[1], four[2], four[3]);
+    for (i32 s = 0; s < 4; ++s) _mm_storeu_ps(out + 4 * (x + s), four[s]);
+  }
+  for (; x < num; ++x)
+    for (i32 s = 0; s < 4; ++s) out[4 * x + s] = planes[s][x];
+}
+
 // One picture into the bordered input of the first layer, channels last.
 inline void widen(const Frames& frames, i32 i, const ConvShape& conv, float* input) {
   const i32 stack = conv.channels, row = conv.row_floats();
   float* const inside = input + conv.first_float();
   if (!frames.bytes) {
     const float* first = static_cast<const float*>(frames.data) + i * frames.picture_stride;
-    for (i32 y = 0; y < conv.height; ++y)
+    for (i32 y = 0; y < conv.height; ++y) {
+      const float* const line = first + y * conv.width;
+      if (stack == 4) {
+        const float* planes[4];
+        for (i32 s = 0; s < 4; ++s) planes[s] = line + s * frames.plane_stride;
+        weave_four(planes, conv.width, inside + y * row);
+        continue;
+      }
       for (i32 s = 0; s < stack; ++s)
         for (i32 x = 0; x < conv.width; ++x)
-          inside[y * row + x * stack + s] = first[s * frames.plane_stride + y * conv.width + x];
+          inside[y * row + x * stack + s] = line[s * frames.plane_stride + x];
+    }
     return;
   }
   const u8* first = static_cast<const u8*>(frames.data) + i * frames.picture_stride;

@@ -1,6 +1,6 @@
 """Tensors as the native layers take them: an address and a number of floats.
 
-Takes tensors; gives spans. Knows no layer and no optimiser.
+Takes tensors; gives spans, and pictures where they lie. Knows no layer and no optimiser.
 
 Handing a tensor over by the array protocol costs eight microseconds, and an update hands over a
 hundred of them. A span costs one; sizes are checked on the native side all the same.
@@ -9,9 +9,13 @@ hundred of them. A span costs one; sizes are checked on the native side all the 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
+
+if TYPE_CHECKING:
+    from ._native import Pictures
 
 Span = tuple[int, int]
 NOTHING: Span = (0, 0)
@@ -37,3 +41,21 @@ def is_gapless(tensor: Tensor) -> bool:
         return True
     order = sorted(range(tensor.dim()), key=tensor.stride, reverse=True)
     return tensor.detach().permute(order).is_contiguous()
+
+
+def has_whole_planes(observations: Tensor) -> bool:
+    """Whether these are pictures [N, S, H, W] on the CPU, each plane without gaps."""
+    if not observations.is_cpu or observations.dim() != 4:
+        return False
+    return observations.stride(3) == 1 and observations.stride(2) == observations.shape[3]
+
+
+def pictures(observations: Tensor, scale: float = 1.0, offset: float = 0.0) -> Pictures:
+    """Pictures with whole planes where they lie; bytes are read as x * scale + offset."""
+    from . import _native
+
+    is_bytes = observations.dtype is torch.uint8
+    if not is_bytes and observations.dtype is not torch.float32:
+        raise TypeError(f"pictures are {observations.dtype}, but kernels take uint8 or float32.")
+    shape, strides = tuple(observations.shape), observations.stride()
+    return _native.Pictures(observations.data_ptr(), is_bytes, shape, strides, scale, offset)

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from ..records import Slot, Spaces
+from ..spans import has_whole_planes, pictures, span
 
 _FIRST_MEAN, _FIRST_DEVIATION = 127.5, 128.0
 """Until a frame was counted: (x - 127.5) / 128, as CuLE does without normalising."""
@@ -57,7 +58,13 @@ def normalised(state: Mapping[str, Tensor], observations: Tensor) -> Tensor:
     """Observations [N, S, *frame] as floats, by the pixel's own mean and deviation."""
     mean, deviation = moments(state)
     scale = deviation.reciprocal()
-    return observations.float().sub_(mean).mul_(scale)
+    if not has_whole_planes(observations):
+        return observations.float().sub_(mean).mul_(scale)
+    from .. import _native
+
+    floats = torch.empty(observations.shape)
+    _native.normalise(pictures(observations), span(mean), span(scale), span(floats))
+    return floats
 
 
 def moments(state: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:

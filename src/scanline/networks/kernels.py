@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import torch
 from torch import Tensor, nn
 
-from ..spans import NOTHING, span, spans
+from ..spans import NOTHING, has_whole_planes, pictures, span, spans
 from . import memory
 from .planes import PixelScale, image_planes
 
@@ -88,7 +88,7 @@ def conv_features(
         return features
     room = memory.room(convs, num, widths)
     features, kept = room or (torch.empty((num, widths[0])), None)
-    _forward(native, _pictures(observations, scale), weights, kept, features)
+    _forward(native, pictures(observations, *scale), weights, kept, features)
     return features
 
 
@@ -111,37 +111,22 @@ def can_be_native(layer: nn.Linear, rows: Tensor) -> bool:
 
 def _are_ready(observations: Tensor, weights: Sequence[Tensor]) -> bool:
     """Whether kernels that walk raw memory may have these arrays."""
-    if observations.device.type != "cpu" or observations.dim() != 4:
-        return False
-    width = observations.shape[3]
-    planes_are_whole = observations.stride(3) == 1 and observations.stride(2) == width
     in_order = all(
         each.is_contiguous(memory_format=torch.channels_last) if each.dim() == 4 else True
         for each in weights
     )
-    return planes_are_whole and in_order and not observations.requires_grad
-
-
-def _pictures(observations: Tensor, scale: tuple[float, float]) -> Pictures:
-    """Observations where they lie, for kernels that widen bytes themselves."""
-    from .. import _native
-
-    is_bytes = observations.dtype is torch.uint8
-    if not is_bytes and observations.dtype is not torch.float32:
-        raise TypeError(f"pictures are {observations.dtype}, but kernels take uint8 or float32.")
-    shape, strides = tuple(observations.shape), observations.stride()
-    return _native.Pictures(observations.data_ptr(), is_bytes, shape, strides, *scale)
+    return has_whole_planes(observations) and in_order and not observations.requires_grad
 
 
 def _forward(
     native: ConvStack,
-    pictures: Pictures,
+    frames: Pictures,
     weights: Sequence[Tensor],
     kept: Tensor | None,
     features: Tensor,
 ) -> None:
     room = NOTHING if kept is None else span(kept)
-    native.forward(pictures, spans(weights), room, span(features))
+    native.forward(frames, spans(weights), room, span(features))
 
 
 class _ConvFeatures(torch.autograd.Function):
@@ -159,7 +144,7 @@ class _ConvFeatures(torch.autograd.Function):
     ) -> Tensor:
         features, kept = arrays
         if not filled:
-            _forward(native, _pictures(observations, scale), weights, kept, features)
+            _forward(native, pictures(observations, *scale), weights, kept, features)
         context.save_for_backward(observations, kept, features, *weights)
         context.native, context.scale = native, scale
         return features.detach()
@@ -170,7 +155,7 @@ class _ConvFeatures(torch.autograd.Function):
         gradients = [torch.empty_like(each) for each in weights]
         whole = upstream[0].contiguous()
         context.native.backward(
-            _pictures(observations, context.scale),
+            pictures(observations, *context.scale),
             spans(weights),
             span(kept),
             span(features),

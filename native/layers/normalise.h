@@ -1,0 +1,19 @@
+// normalise.h -- bytes of pictures to floats, by the mean and scale of each pixel.
+//
+// Takes pictures where a store keeps them and two numbers per pixel; gives floats without gaps,
+// (x - mean) * scale, the same for every plane. Knows no statistics and no network.
+#pragma once
+
+#include "frames.h"
+
+namespace scanline {
+
+struct PixelMoments {
+  const float *mean, *scale;  // [num_pixels]
+};
+
+// Writes out[num, num_planes, num_pixels]; the frames are bytes.
+void normalise(const Frames& frames, i32 num, i32 num_planes, i32 num_pixels,
+               const PixelMoments& moments, float* out);
+
+}  // namespace scanline
