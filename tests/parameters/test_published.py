@@ -132,3 +132,19 @@ def test_a_loaded_state_is_published() -> None:
     second.load(first.state())
     with second.reading() as snapshot:
         assert (snapshot.version, seen(snapshot.views.live)) == (3, {-3.0})
+
+
+@pytest.mark.parametrize("torn_reads", [False, True])
+def test_two_threads_that_count_on_from_one_snapshot_both_count(torn_reads: bool) -> None:
+    local = LocalParameters(Layers(), HALVES, algorithm_state={"sum": torch.zeros(2)})
+    shared = Published(local, torn_reads)
+    with shared.reading() as one, shared.reading() as other:
+        for snapshot, new in ((one, 3.0), (other, 4.0)):
+            counted = {"sum": snapshot.views.state["sum"] + new}
+            shared.apply({"all": snapshot.views.live()}, snapshot, 2.0, counted)
+    with shared.reading() as after:
+        assert after.views.state["sum"].tolist() == [7.0, 7.0]
+    again = Published(LocalParameters(Layers(), HALVES), torn_reads)
+    again.load(shared.state())
+    with again.reading() as loaded:
+        assert loaded.views.state["sum"].tolist() == [7.0, 7.0]

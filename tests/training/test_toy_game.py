@@ -65,6 +65,7 @@ def test_a_recipe_solves_the_toy_game(tmp_path: Path, recipe: str, changes: dict
         ("ga3c", GA3C),
         ("ga3c", GA3C | {"num_workers": 2, "envs_per_agent": 2}),
         ("ga3c", GA3C | {"torn_reads": True}),
+        ("ga3c", GA3C | {"normalise_pixels": True}),
         (
             "a3c-agents",
             {"num_learners": 2, "learning_rate": 5e-3, "anneal": "none", "epsilon": 1e-3},

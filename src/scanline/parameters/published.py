@@ -7,7 +7,8 @@ One set of weights changes, under one lock. After every update it is copied into
 nobody holds, and that buffer is the newest snapshot. Whoever acquires a snapshot reads it until he
 releases it, and a held buffer is never written: no layer of one version beside a layer of another.
 With torn reads, the lock-free mode of GA3C, there is a single snapshot that shares the memory of
-the weights, and readers see whatever is there.
+the weights, and readers see whatever is there. The algorithm's own tensors (statistics of pixels)
+come with the weights. They are sums: two threads that count on from one snapshot both count.
 """
 
 from __future__ import annotations
@@ -78,20 +79,37 @@ class Published:
         return newest
 
     def apply(
-        self, losses: Mapping[str, Tensor], snapshot: Snapshot, learning_rate: float
+        self,
+        losses: Mapping[str, Tensor],
+        snapshot: Snapshot,
+        learning_rate: float,
+        state: Mapping[str, Tensor] | None = None,
     ) -> tuple[dict[str, Tensor], int]:
         """One update with gradients of a snapshot; gives their norms and the updates before it.
 
+        `state` is the algorithm's, counted on from the snapshot's; what it adds to that is added.
         A loss that is no finite number is refused: the weights stay as they are.
         """
         refuse_not_finite(losses, learning_rate, self.version)
         gradients = gradients_of(snapshot.views.live, losses)
         if self._torn_reads:
-            return self._step(gradients, learning_rate)
+            found = self._step(gradients, learning_rate)
+            with self._locked():
+                self._count(state, snapshot)
+            return found
         with self._locked():
             found = self._step(gradients, learning_rate)
+            self._count(state, snapshot)
             self._publish()
             return found
+
+    def _count(self, state: Mapping[str, Tensor] | None, snapshot: Snapshot) -> None:
+        if not state:
+            return
+        now, then = self.parameters.views.state, snapshot.views.state
+        self.parameters.keep({name: now[name] + (state[name] - then[name]) for name in state})
+        if self._torn_reads:
+            self._newest.views = self._with_state(self._newest.views)
 
     def _step(
         self, gradients: Mapping[str, list[Tensor | None]], learning_rate: float
@@ -116,13 +134,16 @@ class Published:
                 self._snapshots.append(chosen)
         with torch.no_grad():  # nobody can hold it: only the newest one is handed out
             torch._foreach_copy_(tensors(chosen.views.live), tensors(self.parameters.network))
-        chosen.version = self.version
+        chosen.version, chosen.views = self.version, self._with_state(chosen.views)
         with self._choosing:
             self._newest = chosen
 
     def _fresh(self) -> Snapshot:
         views = self.parameters.views
         return Snapshot(Views(copy.deepcopy(views.live), state=views.state), self.version)
+
+    def _with_state(self, views: Views) -> Views:
+        return replace(views, state=self.parameters.views.state)
 
     def _alias(self) -> Snapshot:
         """A network of its own whose parameters are the same memory."""
@@ -144,7 +165,9 @@ class Published:
     def load(self, state: State) -> None:
         with self._locked():
             self.parameters.load(state)
-            if not self._torn_reads:
+            if self._torn_reads:
+                self._newest.views = self._with_state(self._newest.views)
+            else:
                 self._publish()
 
 

@@ -138,10 +138,10 @@ class Recipe:
                 "Agents that nobody waits for need all of sampling=DynamicSettings(...), "
                 "store=SegmentSettings(...), pace=FreeRunning(...) and the algorithm ActorCritic."
             )
-        if self.algorithm.normalise_pixels or isinstance(self.exchange, CentralSettings):
+        if isinstance(self.exchange, CentralSettings):
             raise ValueError(
-                "A free-running recipe keeps no pixel statistics and shares its weights with no "
-                "other learner; use normalise_pixels=False and exchange=Alone()."
+                "A free-running recipe shares its weights with no other learner; "
+                "use exchange=Alone()."
             )
         sampling.check(store)
 

@@ -165,7 +165,9 @@ class FreeRun:
                 experience = self.parts.algorithm.prepare(snapshot.views, slot)
             batch = self.parts.store.batch(experience, agent_steps, next(self._updates))
             result = self.parts.algorithm.loss(snapshot.views, batch)
-            norms, before = self.parts.published.apply(result.losses, snapshot, rate)
+            norms, before = self.parts.published.apply(
+                result.losses, snapshot, rate, experience.state
+            )
         self._note(slot, before, {**result.metrics, **named(norms), "charts/learning_rate": rate})
 
     def _note(self, slot: Slot, updates_before: int, metrics: Mapping[str, Any]) -> None:
