@@ -38,6 +38,7 @@ MAPS = {
     "nips": (32, 9, 9),
     "nature": (64, 7, 7),
     "nature-uniform": (64, 7, 7),
+    "nips-orthogonal": (32, 9, 9),
     "nature-any": (64, 7, 7),
     "nips-104x80": (32, 12, 9),
     "nature-104x80": (64, 12, 9),

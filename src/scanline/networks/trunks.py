@@ -7,6 +7,7 @@ because a dueling head needs them twice.
 
 Which initialisation belongs to which name is part of its row: A3C, GA3C and PAAC use the fan-in
 uniform, `nature` is today's de-facto orthogonal form, `nature-uniform` the form of Mnih 2015,
+`nips-orthogonal` the small network with the orthogonal weights,
 the 104x80 forms follow Stooke and Abbeel's code, `cule` CuLE's.
 """
 
@@ -93,6 +94,13 @@ TRUNKS: Mapping[str, Trunk] = MappingProxyType(
             convs=NATURE,
             hidden=(512,),
             rule="fan-in-uniform",
+        ),
+        "nips-orthogonal": Trunk(
+            description="The layers of `nips` with the orthogonal weights of `nature`.",
+            frame=(84, 84),
+            convs=NIPS,
+            hidden=(256,),
+            rule="orthogonal",
         ),
         "nature-any": Trunk(
             description="The layers of `nature` on any image of at least 36x36.",
