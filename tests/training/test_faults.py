@@ -21,9 +21,11 @@ import torch
 import scanline
 from scanline.algorithms import ActorCritic
 from scanline.engines import EngineError
+from scanline.engines.gymnasium import GymnasiumEngine
 from scanline.parameters import NotFiniteGradientError
 from scanline.processes import WorkerLost
 from scanline.runners.checkpoint import load_latest
+from scanline.runners.crew import StuckError
 
 CATCH = "scanline/Catch-v0"
 ENDS_WITHIN_SECONDS = 20.0
@@ -156,6 +158,23 @@ def test_a_predictor_that_raises_ends_the_run_with_its_traceback(
     with pytest.raises(KeyError, match="no action comes to mind") as caught:
         train("ga3c", out)
     assert "serve" in [entry.name for entry in caught.traceback]
+    monkeypatch.undo()
+    assert_usable(out)
+
+
+def test_a_run_that_stands_still_ends_and_says_who_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, calls, poll = tmp_path / "run", list[int](), GymnasiumEngine.poll
+
+    def losing(self: GymnasiumEngine, timeout_seconds: float) -> list[int]:
+        calls.append(1)
+        return poll(self, timeout_seconds) if len(calls) < 200 else []
+
+    monkeypatch.setattr(GymnasiumEngine, "poll", losing)
+    wanted = "Neither a step nor an update for 2 seconds: 0 of 8 agents wait for a decision"
+    with pytest.raises(StuckError, match=wanted):
+        train("ga3c", out, silent_seconds=2.0, min_batch_agent_steps=0)
     monkeypatch.undo()
     assert_usable(out)
 

@@ -28,6 +28,7 @@ from .game_numbers import GameNumbers
 from .lags import Lags
 from .progress import Metric, Progress, ProgressSettings
 from .session import Session
+from .silence import Silence
 
 _LISTEN_SECONDS = 0.2
 _REPORT_SECONDS = 0.1
@@ -172,10 +173,8 @@ class Fleet:
         self.numbers = GameNumbers(num_learners * num_envs)
         self.lags = Lags()
         self._entry, self._args_of, self._fds = entry, args_of, tuple(fds)
-        self._silent_seconds = silent_seconds
+        self._silence = Silence[int](silent_seconds)
         self._crew: Crew | None = None
-        self._heard: list[float] = []
-        self._listened_seconds = 0.0
 
     def start(self) -> None:
         """Starts all learners and waits until each has built its parts."""
@@ -191,8 +190,7 @@ class Fleet:
             waiting -= {rank for rank, _, _ in self._crew.answers(_LISTEN_SECONDS)}
         for worker in self._crew.workers:
             worker.order(0)
-        self._listened_seconds = time.monotonic()
-        self._heard = [self._listened_seconds] * self.num_learners
+        self._silence.heard(*range(self.num_learners))
 
     def turn(self, session: Session) -> None:
         """Listens once; notes what learners tell, and who is silent."""
@@ -200,7 +198,7 @@ class Fleet:
             self.start()
         assert self._crew is not None
         for rank, _, report in self._crew.answers(_LISTEN_SECONDS):
-            self._heard[rank] = time.monotonic()
+            self._silence.heard(rank)
             self._note(session, rank, report)
         self._refuse_silence()
 
@@ -215,18 +213,14 @@ class Fleet:
         session.spans.share(report.split_seconds)
 
     def _refuse_silence(self) -> None:
-        now = time.monotonic()
-        if now - self._listened_seconds > self._silent_seconds / 2:
-            self._heard = [now] * self.num_learners  # all were stopped for a while, parent included
-        self._listened_seconds = now
-        silent = [r for r, heard in enumerate(self._heard) if now - heard > self._silent_seconds]
+        silent = self._silence.silent(range(self.num_learners))
         if silent and self._crew is not None:
             for rank in silent:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(self._crew.workers[rank].process.pid, signal.SIGUSR1)
             raise StuckError(
-                f"No report from learners {silent} for {self._silent_seconds:g} seconds; their "
-                "stacks are on the error stream."
+                f"No report from learners {silent} for {self._silence.patience_seconds:g} seconds; "
+                "their stacks are on the error stream."
             )
 
     def close(self) -> None:

@@ -28,16 +28,19 @@ from ..samplers import DynamicSampler
 from ..stores import SegmentQueue
 from .clock import ACTING, ENVIRONMENT, LEARNING, OTHER
 from .controller import Controller, ControllerSettings, Counts
+from .crew import StuckError
 from .hands import Hands
 from .lags import Lags
 from .on_policy import named
 from .session import Session
+from .silence import Silence
 
 _TURN_SECONDS = 0.1
 _PATIENCE_SECONDS = 0.1
 _RECEIVE_SECONDS = 0.02
 
 RECEIVER, PREDICTOR, TRAINER = "receiver", "predictor", "trainer"
+RUN = "run"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,6 +116,7 @@ class FreeRun:
         self.queue_sizes = Lags()
         """Segments that waited for a trainer, at the looks of the main thread."""
         self._hands = Hands(pace.silent_seconds)
+        self._silence = Silence[str](pace.silent_seconds)
         self._tally, self._tallying = Tally(), threading.Lock()
         self._updates = itertools.count()
         self._started = False
@@ -123,6 +127,7 @@ class FreeRun:
         self._started = True
         self.parts.sampler.begin(self.controller.counts.agents)
         self._seen = Seen.of(self.parts)
+        self._silence.heard(RUN)
         self._hands.set(RECEIVER, 1, lambda: self.parts.sampler.receive(_RECEIVE_SECONDS))
         self._set(self.controller.counts)
 
@@ -139,6 +144,7 @@ class FreeRun:
         time.sleep(_TURN_SECONDS)
         self._hands.check()
         self._tell(session)
+        self._refuse_standstill()
         self.controller.tick(session.spans.training_seconds(), session.progress.updates)
 
     def _predict(self) -> None:
@@ -191,9 +197,22 @@ class FreeRun:
         }
         session.clocked(now.rates(self._seen, self.controller.counts))
         session.spans.share(now.split_seconds(self._seen, self.controller.counts))
+        if new_steps or tally.updates:
+            self._silence.heard(RUN)
         self._seen = now
         ends = self.parts.sampler.drain_episodes()
         session.told(new_steps, tally.updates, metrics, ends)
+
+    def _refuse_standstill(self) -> None:
+        """Threads may all be alive and wait for one another, or for a step that never comes."""
+        if not self._silence.silent([RUN]):
+            return
+        waiting, segments = self._seen.requests, self._seen.segments
+        raise StuckError(
+            f"Neither a step nor an update for {self._silence.patience_seconds:g} seconds: "
+            f"{waiting} of {self.controller.counts.agents} agents wait for a decision, "
+            f"{segments} segments for a trainer, and the engine gives no others."
+        )
 
     def close(self) -> None:
         """Ends all threads; may be called twice."""

@@ -18,6 +18,7 @@ from queue import Empty, SimpleQueue
 from ..networks import share_cores_here
 from ..queues import QueueClosedError
 from .crew import StuckError, where
+from .silence import Silence
 
 _GRACE_SECONDS = 10.0
 
@@ -28,20 +29,22 @@ class Hand:
 
     role: str
     thread: threading.Thread
-    beat_seconds: float
     number: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.role}-{self.number}"
 
 
 class Hands:
     """Threads of each role, as many as wanted; more and fewer while they run."""
 
     def __init__(self, silent_seconds: float) -> None:
-        self._silent_seconds = silent_seconds
+        self._silence = Silence[str](silent_seconds)
         self._wanted: dict[str, int] = {}
         self._hands: list[Hand] = []
         self._errors: SimpleQueue[BaseException] = SimpleQueue()
         self._stop = threading.Event()
-        self._checked_seconds = time.monotonic()
 
     @property
     def is_stopping(self) -> bool:
@@ -57,12 +60,12 @@ class Hands:
                 self._start(role, number, work)
 
     def _start(self, role: str, number: int, work: Callable[[], None]) -> None:
-        hand = Hand(role, threading.current_thread(), time.monotonic(), number)
-        name = f"{role}-{number}"
+        hand = Hand(role, threading.current_thread(), number)
         hand.thread = threading.Thread(
-            target=self._repeat, args=(hand, work), name=name, daemon=True
+            target=self._repeat, args=(hand, work), name=hand.name, daemon=True
         )
         self._hands.append(hand)
+        self._silence.heard(hand.name)
         hand.thread.start()
 
     def _repeat(self, hand: Hand, work: Callable[[], None]) -> None:
@@ -70,34 +73,25 @@ class Hands:
         try:
             while not self.is_stopping and hand.number < self._wanted[hand.role]:
                 work()
-                hand.beat_seconds = time.monotonic()
+                self._silence.heard(hand.name)
         except QueueClosedError:
             pass  # the run is over
         except BaseException as error:  # the main thread raises it again
             self._errors.put(error)
 
     def check(self) -> None:
-        """Raises the first error of a thread, or says which one is stuck and where.
-
-        To be called often: a long time without a call is no silence of the threads.
-        """
+        """Raises the first error of a thread, or says which one is stuck; to be called often."""
         try:
             raise self._errors.get_nowait()
         except Empty:
             pass
-        now = time.monotonic()
-        if now - self._checked_seconds > self._silent_seconds / 2:
-            # Whoever checks was away too: the whole process was stopped for a while.
-            for hand in self._hands:
-                hand.beat_seconds = now
-        self._checked_seconds, limit = now, now - self._silent_seconds
-        stuck = [
-            hand for hand in self._hands if hand.thread.is_alive() and hand.beat_seconds < limit
-        ]
-        if stuck:
-            found = "\n".join(f"{hand.thread.name}:\n{where(hand.thread)}" for hand in stuck)
+        silent = self._silence.silent(hand.name for hand in self._hands if hand.thread.is_alive())
+        if silent:
+            stuck = [hand.thread for hand in self._hands if hand.name in silent]
+            found = "\n".join(f"{thread.name}:\n{where(thread)}" for thread in stuck)
             raise StuckError(
-                f"No sign of life for {self._silent_seconds:g} seconds from these threads:\n{found}"
+                f"No sign of life for {self._silence.patience_seconds:g} seconds from these "
+                f"threads:\n{found}"
             )
 
     def close(self) -> None:
