@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
+import signal
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +22,7 @@ from scanline.experiments import (
     accelerated_gradients,
     accelerated_learners,
     accelerated_secondary,
+    command,
     cule,
     cule_load,
     cule_steps,
@@ -380,3 +385,22 @@ def test_a_learning_curve_is_that_of_a_run() -> None:
     assert found["agent_steps"] == 800 and found["updates"] == 10
     assert [point[0] for point in found["curve"]] == list(range(80, 801, 80))
     assert torch.isfinite(torch.tensor(found["agent_sps"])) and not found["reached"]
+
+
+def test_a_run_that_a_signal_ends_is_no_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    small = {"network": "mlp", "num_workers": 0, "torch_threads": 1}
+    monkeypatch.setattr(pong, "LEARNERS", {"a2c": pong.Learner(18.0, small)})
+    monkeypatch.setattr(pong, "GAME", CATCH)
+
+    def stop() -> None:
+        while signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+            time.sleep(0.01)  # the run does not listen yet
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=stop, daemon=True).start()
+    words = ["pong-minutes", "--scale", "desk", "--out", str(tmp_path / "out")]
+    assert command.run(words, "scanline reproduce") == command.STOPPED
+    assert "the same command goes on" in capsys.readouterr().out
+    assert not list((tmp_path / "out" / "cells").glob("*.json"))

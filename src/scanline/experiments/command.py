@@ -16,6 +16,9 @@ from . import EXPERIMENTS, reproduce
 from .experiment import Experiment, Scale
 from .frame import PLOT, REPORT, Outcome
 
+STOPPED = 130
+"""Exit code of a command that a signal ended."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class ReproduceOptions:
@@ -48,9 +51,13 @@ def find(name: str) -> Experiment:
 def run(words: Sequence[str], program: str) -> int:
     options = tyro.cli(ReproduceOptions, args=list(words), prog=program)
     experiment = find(options.experiment)
-    outcome = reproduce(
-        experiment, options.scale, options.out, only=options.only, fresh=options.fresh
-    )
+    try:
+        outcome = reproduce(
+            experiment, options.scale, options.out, only=options.only, fresh=options.fresh
+        )
+    except KeyboardInterrupt:
+        print("Stopped. What was measured is kept; the same command goes on from there.")
+        return STOPPED
     show(experiment, outcome)
     return 0
 

@@ -32,7 +32,8 @@ def learning_curve(
 ) -> dict[str, Any]:
     """Trains in a folder that is thrown away; a target score or `seconds` may end the run earlier.
 
-    `metrics` are columns of the log that are kept beside the score.
+    `metrics` are columns of the log that are kept beside the score. A run that a signal ended is
+    no result: KeyboardInterrupt goes on to whoever measures.
     """
     limit = {} if agent_steps is None else {"agent_steps": agent_steps}
     every = max(agent_steps // MOST_POINTS, 1) if agent_steps else LOG_EVERY_AGENT_STEPS
@@ -45,6 +46,8 @@ def learning_curve(
             say=lambda sentence: None,
             **{"log_every_agent_steps": every, **limit, **quiet, **settings},
         )
+        if run.stop.kind == "signal":
+            raise KeyboardInterrupt(run.stop.sentence)
         rows, rates = (_rows(run.folder / name) for name in ("progress.jsonl", "rates.jsonl"))
     both = [{**rate, **row} for row, rate in zip(rows, rates, strict=True)]
     points = thinned(both)
