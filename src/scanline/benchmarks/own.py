@@ -28,6 +28,10 @@ from .work import Figures, Work
 
 Job = Callable[[], None]
 
+PLAYED_AGENT_STEPS = 100
+"""Of every environment before the rollout that a limit is measured on. How much of a picture the
+kernels must compute depends on what is in it, and a game begins with an empty field."""
+
 
 def run(work: Work) -> Figures:
     """Figures of a whole run, then of its network alone."""
@@ -89,9 +93,11 @@ def limit(work: Work) -> float:
 
 
 def rollout_limit(loop: Loop, seconds: float) -> float:
-    """One rollout, acted and learned from again and again."""
+    """One rollout from the midst of play, acted and learned from again and again."""
     loop.sampler.reset()
     slot = loop.sampler.collect(loop.policy, into=loop.store.slot())
+    for _ in range(PLAYED_AGENT_STEPS // slot.num_steps):
+        slot = loop.sampler.collect(loop.policy, into=slot)
     uniforms = torch.rand((slot.actions.shape[1], 2))
 
     def turn() -> None:
@@ -155,9 +161,14 @@ def _ready(parts: training.Parts) -> tuple[Batch, Tensor]:
 
 
 def _update(loop: Loop, batch: Batch) -> None:
+    """All of an update's work, at a rate of 0.
+
+    Learning the same batch again and again, a policy would become certain, and gradients smaller
+    than normal floats can be: processors are many times slower with those.
+    """
     with loop.memory.recalling():
         result = loop.algorithm.loss(loop.parameters.views, batch)
-    loop.parameters.apply(result.losses, loop.learning_rate(0))
+    loop.parameters.apply(result.losses, 0.0)
 
 
 def side_by_side(jobs: list[Job]) -> None:

@@ -51,17 +51,19 @@ _RMSPROP = {
 divided by their size: expected to be slower here, not measured."""
 
 LEARNERS: Mapping[str, Learner] = {
-    # Half of CuLE's environments: every step is learned from twice, and a game's score is known
-    # after half as many steps of the others.
-    "cule-vtrace": Learner(
+    "cule-vtrace": Learner(18.0, {"network": "nips-orthogonal", "entropy_coef": 0.003}),
+    "ppo": Learner(18.0, {**_PIXELS, "learning_rate": 5e-4}),
+    "paac": Learner(
         18.0,
         {
-            **{"network": "nips-orthogonal", "num_envs": 60, "num_blocks": 10},
+            **_PIXELS,
+            **_RMSPROP,
+            "scale_with_envs": "none",
+            "num_envs": 16,
+            "rollout_agent_steps": 10,
             "entropy_coef": 0.003,
         },
     ),
-    "ppo": Learner(18.0, {**_PIXELS, "learning_rate": 5e-4}),
-    "paac": Learner(18.0, {**_PIXELS, **_RMSPROP, "scale_with_envs": "none"}),
     "ga3c": Learner(
         0.0,
         {
