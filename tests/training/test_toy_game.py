@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -128,6 +130,17 @@ def solve(
     assert run.stop.kind == "target_score", f"stopped at {run.score} after {run.agent_steps} steps"
     assert run.confirmation is not None
     assert run.confirmation.mean > target_score - 1.0
+
+
+def test_the_games_that_confirm_a_score_are_no_training_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = importlib.import_module("scanline.training.train")
+    monkeypatch.setattr(module, "score", lambda *given, **named: time.sleep(2.0))
+    begun = time.perf_counter()
+    run = train("paac", tmp_path, {}, CATCH, target_score=-100.0)
+    assert run.stop.kind == "target_score"
+    assert run.training_seconds < time.perf_counter() - begun - 2.0
 
 
 def test_a_recipe_of_ones_own_in_one_file_learns(tmp_path: Path) -> None:

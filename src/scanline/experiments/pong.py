@@ -37,8 +37,8 @@ class Learner:
 
 
 _PIXELS = {"network": "nips-orthogonal", "normalise_pixels": True}
-"""What decides on Pong. Normalised by its own rare change, the ball's pixel stands out thirtyfold;
-with bytes as they come, V-trace had learned nothing after 600,000 steps."""
+"""What decides on Pong: a pixel that the ball seldom visits stands out by many deviations when it
+does. With bytes as they come, V-trace had learned nothing after 600,000 steps."""
 
 _RMSPROP = {
     "learning_rate": 7e-4,

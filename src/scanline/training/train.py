@@ -17,7 +17,7 @@ from ..evaluation import Scores
 from ..parameters import CentralSettings, Learners
 from ..recipes import Recipe
 from ..runners import folder
-from ..runners.clock import Spans
+from ..runners.clock import EVALUATION, Spans
 from ..runners.free_running import FreeRunning
 from ..runners.learners import Following
 from ..runners.progress import Progress, ProgressSettings
@@ -175,7 +175,8 @@ def _finished(parts: Runnable, session: Session) -> Run:
     assert session.stop is not None
     confirmation = None
     if session.stop.kind == "target_score":
-        confirmation = score(parts.plan, parts.policy(), games=parts.plan.run.evaluation_games)
+        with session.spans.during(EVALUATION):
+            confirmation = score(parts.plan, parts.policy(), games=parts.plan.run.evaluation_games)
     progress = session.progress
     return Run(
         folder=session.folder.path,
