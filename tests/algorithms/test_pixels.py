@@ -47,6 +47,22 @@ def test_before_the_first_frame_pixels_are_only_centred() -> None:
     assert_close(got, (observation - 127.5) / 128.0)
 
 
+@pytest.mark.parametrize("order", ["whole", "stacks of a store"])
+def test_the_native_pass_gives_the_bits_of_the_plain_one(order: str) -> None:
+    random = torch.Generator().manual_seed(5)
+    frames = torch.randint(0, 256, (20, 3, 21, 18), dtype=torch.uint8, generator=random)
+    observations = frames[:4].swapaxes(0, 1)  # planes lie a whole step apart
+    observations = observations.contiguous() if order == "whole" else observations
+    sums = {
+        "pixel_count": torch.tensor(60.0, dtype=torch.float64),
+        "pixel_sum": frames.double().sum((0, 1)),
+        "pixel_square": frames.double().square().sum((0, 1)),
+    }
+    mean, deviation = pixels.moments(sums)
+    plain = observations.float().sub_(mean).mul_(deviation.reciprocal())
+    assert torch.equal(pixels.normalised(sums, observations), plain)
+
+
 def test_learners_that_average_their_states_agree_on_the_mean_over_all_frames() -> None:
     whole = mine = other = pixels.initial(SPACES)
     for seed in range(2):
