@@ -143,6 +143,23 @@ def test_the_games_that_confirm_a_score_are_no_training_time(
     assert run.training_seconds < time.perf_counter() - begun - 2.0
 
 
+@pytest.mark.parametrize(("recipe", "changes"), [("ga3c", GA3C), ("accelerated-a3c", LEARNERS)])
+def test_nobody_learns_while_games_confirm_a_score(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recipe: str, changes: dict[str, Any]
+) -> None:
+    module = importlib.import_module("scanline.training.train")
+    versions = []
+
+    def judged(plan: Any, policy: Any, games: int) -> None:
+        for _ in range(2):
+            versions.append(policy.version)
+            time.sleep(0.3)
+
+    monkeypatch.setattr(module, "score", judged)
+    assert train(recipe, tmp_path, changes, CATCH, target_score=-100.0).stop.kind == "target_score"
+    assert versions[0] == versions[1] > 0
+
+
 def test_a_recipe_of_ones_own_in_one_file_learns(tmp_path: Path) -> None:
     run = scanline.train(
         str(EXAMPLE),

@@ -232,6 +232,9 @@ class Parts:
             own["games"] = self.numbers
         return {**own, "parameters": shared}
 
+    def halt(self) -> None:
+        """Ends what learns by itself, before the weights are judged: here nothing does."""
+
     def close(self) -> None:
         if self.blocks is not None:
             self.blocks.close()

@@ -118,6 +118,9 @@ class FleetParts:
     def saved(self, session: Session) -> Mapping[str, Saved]:
         return {"parameters": self.owner, "learners": self.fleet}
 
+    def halt(self) -> None:
+        self.fleet.close()
+
     def close(self) -> None:
         self.fleet.close()
         self.store.free()

@@ -114,6 +114,9 @@ class FreeParts:
     def saved(self, session: Session) -> Mapping[str, Saved]:
         return {"parameters": self.run.published, "free_run": self.run}
 
+    def halt(self) -> None:
+        self.run.free.close()
+
     def close(self) -> None:
         self.run.close()
 

@@ -31,7 +31,7 @@ from .plan import Plan, make_plan
 from .scoring import evaluations_of, score
 
 Runnable = Parts | FleetParts | FreeParts
-"""What a session can run: begun, turned, saved and closed."""
+"""What a session can run: begun, turned, saved, halted and closed."""
 
 
 @dataclass(frozen=True)
@@ -106,6 +106,7 @@ def lead(plan: Plan, group: Learners, *, out: str | Path | None, resume: bool, s
         with session.running(parts.saved(session), resume=resume, begin=parts.begin):
             while session.goes_on():
                 parts.turn(session)
+        parts.halt()
         run = _finished(parts, session)
         _report(run.folder)
         return run
