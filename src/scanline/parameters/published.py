@@ -94,18 +94,18 @@ class Published:
         gradients = gradients_of(snapshot.views.live, losses)
         if self._torn_reads:
             found = self._step(gradients, learning_rate)
-            with self._locked():
-                self._count(state, snapshot)
+            if state:
+                with self._locked():
+                    self._count(state, snapshot)
             return found
         with self._locked():
             found = self._step(gradients, learning_rate)
-            self._count(state, snapshot)
+            if state:
+                self._count(state, snapshot)
             self._publish()
             return found
 
-    def _count(self, state: Mapping[str, Tensor] | None, snapshot: Snapshot) -> None:
-        if not state:
-            return
+    def _count(self, state: Mapping[str, Tensor], snapshot: Snapshot) -> None:
         now, then = self.parameters.views.state, snapshot.views.state
         self.parameters.keep({name: now[name] + (state[name] - then[name]) for name in state})
         if self._torn_reads:
