@@ -152,7 +152,7 @@ void test_poll_gives_the_groups_that_are_ready() {
   CHECK(batch->poll(ready, Fakes::Clock::now() + std::chrono::milliseconds(5)) == 0);
 }
 
-// One thread sends, another polls and receives: every step comes out once, in order.
+// One thread sends, another polls and receives: every step comes out once.
 void test_what_one_thread_sends_another_polls() {
   constexpr i32 kRounds = 4000, kGroups = 4;
   const Observer observer(usual(), FakeEnv::kHeight, FakePalette().view());

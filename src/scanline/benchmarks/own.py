@@ -30,7 +30,7 @@ Job = Callable[[], None]
 
 PLAYED_AGENT_STEPS = 100
 """Of every environment before the rollout that a limit is measured on. How much of a picture the
-kernels must compute depends on what is in it, and a game begins with an empty field."""
+kernels must compute depends on what is in it."""
 
 
 def run(work: Work) -> Figures:
@@ -161,10 +161,9 @@ def _ready(parts: training.Parts) -> tuple[Batch, Tensor]:
 
 
 def _update(loop: Loop, batch: Batch) -> None:
-    """All of an update's work, at a rate of 0.
+    """All of an update's work, at a rate of 0: the weights stay those of a run's beginning.
 
-    Learning the same batch again and again, a policy would become certain, and gradients smaller
-    than normal floats can be: processors are many times slower with those.
+    Learned from again and again, one batch would lead them where no run goes.
     """
     with loop.memory.recalling():
         result = loop.algorithm.loss(loop.parameters.views, batch)
