@@ -5,6 +5,8 @@
 #include <nanobind/stl/vector.h>
 
 #include <array>
+#include <memory>
+#include <mutex>
 #include <string>
 
 #include "../layers/conv_stack.h"
@@ -50,58 +52,66 @@ struct Pictures {
   Four shape;
 };
 
-class PyConvStack {
+// Passes that nobody uses keep their memory for the next one.
+class PassPool {
  public:
-  using Sizes = std::vector<std::vector<i32>>;
+  explicit PassPool(std::vector<ConvShape> shapes) : stack_(std::move(shapes)) {}
 
-  explicit PyConvStack(const Sizes& sizes) : stack_(supported(shapes_from(sizes))) {}
+  const ConvStack& stack() const { return stack_; }
 
-  static std::vector<ConvShape> supported(std::vector<ConvShape> shapes) {
-    if (const char* reason = ConvStack::refusal(shapes)) refuse_layers(reason);
-    return shapes;
+  std::unique_ptr<ConvPass> take() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (free_.empty()) return std::make_unique<ConvPass>(stack_);
+    std::unique_ptr<ConvPass> pass = std::move(free_.back());
+    free_.pop_back();
+    return pass;
   }
 
-  static std::vector<ConvShape> shapes_from(const Sizes& sizes) {
-    std::vector<ConvShape> shapes;
-    for (const std::vector<i32>& s : sizes) {
-      if (s.size() != 10) refuse_layers("a convolution has ten sizes.");
-      shapes.push_back({s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9]});
-    }
-    return shapes;
+  void give_back(std::unique_ptr<ConvPass> pass) {
+    pass->clear();
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (free_.size() < kMostFree) free_.push_back(std::move(pass));
   }
 
-  i32 feature_floats() const { return stack_.feature_floats(); }
-  i32 kept_floats() const { return stack_.kept_floats(); }
+ private:
+  static constexpr size_t kMostFree = 4;
+  const ConvStack stack_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<ConvPass>> free_;
+};
 
-  void forward(const Pictures& pictures, const Spans& weights, const Span& kept,
-               const Span& features) const {
+class PyConvPass {
+ public:
+  explicit PyConvPass(std::shared_ptr<PassPool> pool)
+      : pool_(std::move(pool)), pass_(pool_->take()) {}
+  PyConvPass(PyConvPass&&) = default;
+  ~PyConvPass() {
+    if (pass_) pool_->give_back(std::move(pass_));
+  }
+
+  void clear() { pass_->clear(); }
+
+  void forward(const Pictures& pictures, const Spans& weights, const Span& features) {
     const i32 num = num_of(pictures);
     check_weights(weights);
-    check_size(features, num, feature_floats(), "features");
-    if (kept.second != 0) check_size(kept, num, kept_floats(), "kept");
-    float* const keep = kept.second != 0 ? floats(kept) : nullptr;  // empty: nobody will go back
+    check_size(features, num, pool_->stack().feature_floats(), "features");
     nb::gil_scoped_release release;
-    stack_.forward(pictures.frames, num, pairs_of<ConvStack::Weights>(weights), keep,
-                   floats(features));
+    pass_->forward(pictures.frames, num, pairs_of<ConvPass::Weights>(weights), floats(features));
   }
 
-  void backward(const Pictures& pictures, const Spans& weights, const Span& kept,
-                const Span& features, const Span& feature_gradients, const Spans& gradients) const {
-    const i32 num = num_of(pictures);
+  void backward(const Spans& weights, const Span& feature_gradients, const Spans& gradients) {
     check_weights(weights);
     check_weights(gradients);
-    check_size(kept, num, kept_floats(), "kept");
-    check_size(features, num, feature_floats(), "features");
-    check_size(feature_gradients, num, feature_floats(), "feature_gradients");
+    check_size(feature_gradients, pass_->num_pictures(), pool_->stack().feature_floats(),
+               "feature_gradients");
     nb::gil_scoped_release release;
-    stack_.backward(pictures.frames, num, pairs_of<ConvStack::Weights>(weights), floats(kept),
-                    floats(features), floats(feature_gradients),
-                    pairs_of<ConvStack::Gradients>(gradients));
+    pass_->backward(pairs_of<ConvPass::Weights>(weights), floats(feature_gradients),
+                    pairs_of<ConvPass::Gradients>(gradients));
   }
 
  private:
   i32 num_of(const Pictures& pictures) const {
-    const ConvShape& first = stack_.shapes().front();
+    const ConvShape& first = pool_->stack().shapes().front();
     if (pictures.shape[1] != first.channels || pictures.shape[2] != first.height ||
         pictures.shape[3] != first.width)
       refuse_layers("pictures do not have the sizes of the first convolution.");
@@ -120,17 +130,45 @@ class PyConvStack {
   }
 
   void check_weights(const Spans& spans) const {
-    if (spans.size() != 2 * stack_.shapes().size())
+    const std::vector<ConvShape>& shapes = pool_->stack().shapes();
+    if (spans.size() != 2 * shapes.size())
       refuse_layers("there must be filters and biases for every convolution.");
-    for (size_t l = 0; l < stack_.shapes().size(); ++l) {
-      const ConvShape& conv = stack_.shapes()[l];
-      if (spans[2 * l].second != static_cast<size_t>(conv.weights()) ||
-          spans[2 * l + 1].second != static_cast<size_t>(conv.filters))
+    for (size_t l = 0; l < shapes.size(); ++l)
+      if (spans[2 * l].second != static_cast<size_t>(shapes[l].weights()) ||
+          spans[2 * l + 1].second != static_cast<size_t>(shapes[l].filters))
         refuse_layers("weights do not have the sizes of convolution " + std::to_string(l) + ".");
-    }
   }
 
-  ConvStack stack_;
+  std::shared_ptr<PassPool> pool_;
+  std::unique_ptr<ConvPass> pass_;
+};
+
+class PyConvStack {
+ public:
+  using Sizes = std::vector<std::vector<i32>>;
+
+  explicit PyConvStack(const Sizes& sizes)
+      : pool_(std::make_shared<PassPool>(supported(shapes_from(sizes)))) {}
+
+  static std::vector<ConvShape> supported(std::vector<ConvShape> shapes) {
+    if (const char* reason = ConvStack::refusal(shapes)) refuse_layers(reason);
+    return shapes;
+  }
+
+  static std::vector<ConvShape> shapes_from(const Sizes& sizes) {
+    std::vector<ConvShape> shapes;
+    for (const std::vector<i32>& s : sizes) {
+      if (s.size() != 10) refuse_layers("a convolution has ten sizes.");
+      shapes.push_back({s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9]});
+    }
+    return shapes;
+  }
+
+  i32 feature_floats() const { return pool_->stack().feature_floats(); }
+  PyConvPass begin() const { return PyConvPass(pool_); }
+
+ private:
+  std::shared_ptr<PassPool> pool_;
 };
 
 static DenseShape dense_shape(const Span& rows, const Span& weights, const Span& biases,
@@ -235,11 +273,12 @@ void bind_layers(nb::module_& m) {
                     return ConvStack::refusal(PyConvStack::shapes_from(sizes));
                   })
       .def_prop_ro("feature_floats", &PyConvStack::feature_floats)
-      .def_prop_ro("kept_floats", &PyConvStack::kept_floats)
-      .def("forward", &PyConvStack::forward, nb::arg("pictures"), nb::arg("weights"),
-           nb::arg("kept"), nb::arg("features"))
-      .def("backward", &PyConvStack::backward, nb::arg("pictures"), nb::arg("weights"),
-           nb::arg("kept"), nb::arg("features"), nb::arg("feature_gradients"),
+      .def("begin", &PyConvStack::begin);
+  nb::class_<PyConvPass>(m, "ConvPass")
+      .def("clear", &PyConvPass::clear)
+      .def("forward", &PyConvPass::forward, nb::arg("pictures"), nb::arg("weights"),
+           nb::arg("features"))
+      .def("backward", &PyConvPass::backward, nb::arg("weights"), nb::arg("feature_gradients"),
            nb::arg("gradients"));
 }
 

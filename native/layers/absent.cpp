@@ -7,10 +7,12 @@ namespace scanline {
 static const char* const kReason = "this build has kernels for x86-64 only";
 
 const char* ConvStack::refusal(const std::vector<ConvShape>&) { return kReason; }
-ConvStack::ConvStack(std::vector<ConvShape> shapes) : shapes_(std::move(shapes)) {}
-void ConvStack::forward(const Frames&, i32, const Weights&, float*, float*) const {}
-void ConvStack::backward(const Frames&, i32, const Weights&, const float*, const float*,
-                         const float*, const Gradients&) const {}
+class ConvPass::Segment {};
+ConvPass::ConvPass(const ConvStack& stack) : shapes_(stack.shapes()) {}
+ConvPass::~ConvPass() = default;
+void ConvPass::clear() {}
+void ConvPass::forward(const Frames&, i32, const Weights&, float*) {}
+void ConvPass::backward(const Weights&, const float*, const Gradients&) {}
 
 const char* dense_refusal(i32, i32) { return kReason; }
 void dense_forward(const DenseShape&, const float*, const float*, const float*, float*) {}

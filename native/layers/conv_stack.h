@@ -1,36 +1,44 @@
-// conv_stack.h -- the convolutions of a network, forwards and backwards, one picture at a time.
+// conv_stack.h -- the convolutions of a network, forwards and backwards.
 //
 // Takes frames as the store keeps them (bytes or floats, any stride between pictures and between
 // the planes of a stack) and weights [filters, kernel, kernel, channels]; gives features
 // [num, height, width, filters] and gradients in the layout of the weights. A rectifier follows
 // every convolution. Knows no loss, no optimiser and no Python.
 //
-// A picture goes through all layers while it is in the second-level cache. Outputs that are the
-// same (sameness.h) are computed once and copied; on the way back their gradients are summed first
-// and go on from the one that stands for them all. Gradients of weights are summed in a fixed
-// number of parts, so that results do not depend on the number of threads.
+// Outputs that are the same, in one picture or in several, are computed once (patches.h): a layer
+// is a list of different outputs, and its sums read the outputs of the layer below by their
+// numbers. On the way back the gradients of all that are the same are summed first and go on from
+// the one that stands for them all. Every sum is made by one job in one order: results do not
+// depend on the number of threads. An output depends on its own inputs alone: features have the
+// same bits whatever else is in the pass.
 #pragma once
 
+#include <cstddef>
+#include <memory>
 #include <vector>
 
 #include "conv_shape.h"
 #include "frames.h"
-#include "sameness.h"
 
 namespace scanline {
 
 class ConvStack {
  public:
-  explicit ConvStack(std::vector<ConvShape> shapes);
+  explicit ConvStack(std::vector<ConvShape> shapes) : shapes_(std::move(shapes)) {}
 
   // Why these convolutions cannot run here, or nullptr.
   static const char* refusal(const std::vector<ConvShape>& shapes);
 
   const std::vector<ConvShape>& shapes() const { return shapes_; }
   i32 feature_floats() const { return shapes_.back().out_pixels() * shapes_.back().filters; }
-  // Floats per picture that the way back needs again: the inputs of all layers but the first.
-  i32 kept_floats() const { return kept_floats_; }
 
+ private:
+  std::vector<ConvShape> shapes_;
+};
+
+// What one set of weights computed from the pictures since the last `clear`.
+class ConvPass {
+ public:
   struct Weights {
     std::vector<const float*> filters, biases;
   };
@@ -38,36 +46,27 @@ class ConvStack {
     std::vector<float*> filters, biases;
   };
 
-  // `kept` may be null when nobody will go back.
-  void forward(const Frames& frames, i32 num, const Weights& weights, float* kept,
-               float* features) const;
-  void backward(const Frames& frames, i32 num, const Weights& weights, const float* kept,
-                const float* features, const float* feature_gradients,
-                const Gradients& gradients) const;
+  explicit ConvPass(const ConvStack& stack);
+  ~ConvPass();
+
+  // Forgets pictures and weights, and keeps the memory.
+  void clear();
+  i32 num_pictures() const { return num_pictures_; }
+
+  // Adds pictures; the weights are those of the earlier ones.
+  void forward(const Frames& frames, i32 num, const Weights& weights, float* features);
+  // Gradients of all pictures, in the order in which they came.
+  void backward(const Weights& weights, const float* feature_gradients, const Gradients& gradients);
 
  private:
-  struct Panels;
-  void forward_picture(const Frames& frames, i32 i, const Panels& panels, const Weights& weights,
-                       float* kept, float* features) const;
-  void backward_picture(const Frames& frames, i32 i, const Panels& panels, const float* kept,
-                        const float* features, const float* feature_gradients,
-                        const Gradients& sums) const;
-  float* gradient_memory(size_t layer) const;
-  void take_feature_gradients(const SamePixels& same, const float* features,
-                              const float* feature_gradients, float* gradient) const;
-  void backward_inputs(size_t layer, const Sameness& same, const Panels& panels,
-                       const float* gradient, const float* input, float* below) const;
-  Panels forward_panels(const Weights& weights) const;
-  Panels backward_panels(const Weights& weights) const;
+  class Segment;
+  Segment& segment_for(const Frames& frames);
 
   std::vector<ConvShape> shapes_;
-  std::vector<Walk> forward_;                 // one per layer
-  std::vector<std::vector<Phase>> backward_;  // per layer its phases; none for the first layer
-  std::vector<size_t> panel_first_;           // per layer its first phase among all phases
-  std::vector<std::vector<i32>> places_;      // per layer its pixels in the bordered gradient
-  std::vector<i32> kept_first_;               // where a layer's input lies in a picture's block
-  i32 kept_floats_ = 0;
-  bool bordered_ = false;  // some kept input has a border of zeros
+  i32 num_pictures_ = 0;
+  std::vector<std::unique_ptr<Segment>> segments_;
+  size_t num_segments_ = 0;                 // that are in use
+  std::vector<std::vector<float>> panels_;  // weights in the order in which the tiles read them
 };
 
 }  // namespace scanline

@@ -1,127 +1,26 @@
 // conv_stack_avx2.cpp -- see conv_stack.h. Compiled for AVX2 and FMA; entered only where they are.
 #include <algorithm>
 #include <cstring>
-#include <memory>
 
 #include "conv_stack.h"
-#include "received_avx2.h"
-#include "rows_avx2.h"
-#include "sameness.h"
+#include "outputs_avx2.h"
+#include "patches.h"
+#include "readers.h"
 #include "tiles_avx2.h"
-#include "widen_avx2.h"
 #include "workers.h"
 
 namespace scanline {
 
 namespace {
 
-constexpr i32 kParts = 8;  // partial sums of the weights' gradients
-constexpr i32 kSumsPerJob = 8192;
-constexpr i32 kPixelsAtOnce = 96;  // output pixels whose inputs stay in the first-level cache
+constexpr i32 kPicturesPerSegment = 128;  // bounds tables and memory; few pictures look alike twice
+constexpr i32 kOutputsPerJob = 24;
+constexpr i32 kInputsPerJob = 48;
+constexpr i32 kPicturesPerJob = 4;
 
 using Floats = std::vector<float>;
 
-// Working memory of a thread, kept from call to call.
-float* scratch(i32 number, size_t floats, bool zeros = false) {
-  static thread_local Floats memory[16];
-  Floats& mine = memory[number];
-  if (mine.size() < floats) mine.assign(floats, 0.0F);
-  if (zeros) std::fill_n(mine.begin(), floats, 0.0F);
-  return mine.data();
-}
-
-// Where gradient and inputs lie of the pixels that stand for others, in floats.
-struct Firsts {
-  std::vector<i32> gradient_at, input_at;
-
-  void find(const SamePixels& same, const std::vector<i32>& places, i32 filters,
-            const std::vector<i32>& from) {
-    gradient_at.clear();
-    input_at.clear();
-    for (const i32 p : same.firsts) {
-      gradient_at.push_back(places[static_cast<size_t>(p)] * filters);
-      input_at.push_back(from[static_cast<size_t>(p)]);
-    }
-  }
-};
-
-// Adds to sums[f][k] over some pixels: gradient of filter f times input k.
-template <i32 kRows>
-void filter_tile(const i32* gradient_at, const i32* input_at, i32 num, const float* gradient,
-                 const float* input, i32 depth, float* sums) {
-  Tile<kRows> tile;
-  tile.clear();
-  tile = outer_products(
-      tile, num, [=](i32 step) { return gradient + gradient_at[step]; },
-      [=](i32 step) { return input + input_at[step]; });
-#pragma GCC unroll 6
-  for (i32 i = 0; i < kRows; ++i) {
-    add_to(sums + i * depth, tile.low[i]);
-    add_to(sums + i * depth + 8, tile.high[i]);
-  }
-}
-
-// How many tiles of six leave a rest that tiles of four can take.
-i32 num_sixes(i32 filters) {
-  i32 sixes = filters / 6;
-  while ((filters - 6 * sixes) % 4 != 0) --sixes;
-  return sixes;
-}
-
-void add_filter_gradients(const ConvShape& conv, const Firsts& firsts, const float* gradient,
-                          const float* input, float* sums) {
-  const i32 depth = conv.depth(), sixes = num_sixes(conv.filters);
-  const i32 num = static_cast<i32>(firsts.input_at.size());
-  for (i32 first = 0; first < num; first += kPixelsAtOnce) {
-    const i32 some = std::min(kPixelsAtOnce, num - first);
-    const i32* const gradient_at = firsts.gradient_at.data() + first;
-    const i32* const input_at = firsts.input_at.data() + first;
-    for (i32 k = 0; k < depth; k += kTileColumns) {
-      const float* column = input + k / conv.run() * conv.row_floats() + k % conv.run();
-      float* const to = sums + k;
-      i32 f = 0;
-      for (; f < 6 * sixes; f += 6)
-        filter_tile<6>(gradient_at, input_at, some, gradient + f, column, depth, to + f * depth);
-      for (; f < conv.filters; f += 4)
-        filter_tile<4>(gradient_at, input_at, some, gradient + f, column, depth, to + f * depth);
-    }
-  }
-}
-
-void add_bias_gradients(const ConvShape& conv, const Firsts& firsts, const float* gradient,
-                        float* sums) {
-  for (i32 f = 0; f < conv.filters; f += 8) {
-    __m256 sum = _mm256_loadu_ps(sums + f);
-    for (const i32 at : firsts.gradient_at)
-      sum = _mm256_add_ps(sum, _mm256_loadu_ps(gradient + at + f));
-    _mm256_storeu_ps(sums + f, sum);
-  }
-}
-
-// Gives every pixel the output of the one that stands for it.
-void copy_same(const SamePixels& same, const std::vector<i32>& at, i32 filters, float* outputs) {
-  if (same.firsts.size() == same.first_of.size()) return;
-  for (size_t p = 0; p < at.size(); ++p) {
-    const size_t first = static_cast<size_t>(same.first_of[p]);
-    if (first != p)
-      std::memcpy(outputs + at[p], outputs + at[first],
-                  static_cast<size_t>(filters) * sizeof(float));
-  }
-}
-
-// Sums parts 0, 1, ... in this order, whoever made them.
-void add_parts(const float* parts, i64 part_floats, i32 num, float* to) {
-  run_jobs((num + kSumsPerJob - 1) / kSumsPerJob,
-           [&](i32 job) {
-             const i32 last = std::min(num, (job + 1) * kSumsPerJob);
-             for (i32 k = job * kSumsPerJob; k < last; ++k) {
-               float sum = parts[k];
-               for (i32 p = 1; p < kParts; ++p) sum += parts[p * part_floats + k];
-               to[k] = sum;
-             }
-           },
-           Size::kLarge);
-}
+i32 num_parts(i32 whole, i32 part) { return (whole + part - 1) / part; }
 
 // Eight rows of eight floats to eight columns: out[k * 16 + f] = rows[f * stride + k].
 void turn_eight(const float* rows, i32 stride, float* out) {
@@ -144,236 +43,244 @@ void turn_eight(const float* rows, i32 stride, float* out) {
   }
 }
 
+// Weights by sixteen filters: [filters / 16][depth][16].
+void pack_forwards(const ConvShape& conv, const float* weights, Floats& panels) {
+  const i32 depth = conv.depth();
+  panels.resize(static_cast<size_t>(conv.weights()));
+  for (i32 f = 0; f < conv.filters; f += 8)
+    for (i32 k = 0; k < depth; k += 8)
+      turn_eight(weights + f * depth + k, depth,
+                 panels.data() + (f / 16 * depth + k) * kTileColumns + f % 16);
+}
+
+// Weights by sixteen floats of a tap: [depth / 16][filters][16].
+void pack_backwards(const ConvShape& conv, const float* weights, Floats& panels) {
+  panels.resize(static_cast<size_t>(conv.weights()));
+  float* to = panels.data();
+  for (i32 k = 0; k < conv.depth(); k += kTileColumns)
+    for (i32 f = 0; f < conv.filters; ++f, to += kTileColumns)
+      std::memcpy(to, weights + f * conv.depth() + k, kTileColumns * sizeof(float));
+}
+
 }  // namespace
 
-// Weights in the order in which the tiles read them.
-struct ConvStack::Panels {
-  Floats floats;
-  std::vector<size_t> first;  // of each layer, or of each layer's phases in a row
+// Pictures that share their outputs, and what was computed from them.
+class ConvPass::Segment {
+ public:
+  explicit Segment(const std::vector<ConvShape>& shapes)
+      : shapes_(shapes), patches_(shapes), layers_(shapes.size()), readers_(shapes.size()) {}
+
+  void clear() {
+    patches_.clear();
+    for (Layer& layer : layers_) layer.num = 0;
+  }
+
+  bool takes(const Frames& frames) const { return patches_.takes(frames); }
+  i32 num_pictures() const { return patches_.num_pictures(); }
+
+  void forward(const Frames& frames, i32 first, i32 num, const std::vector<Floats>& panels,
+               const Weights& weights, float* features) {
+    const i32 before = num_pictures();
+    patches_.look(frames, first, num);
+    for (size_t l = 0; l < shapes_.size(); ++l) compute(l, panels[l], weights.biases[l], num);
+    copy_features(before, num, features);
+  }
+
+  // Adds to the gradients; `panels` are for the way back.
+  void backward(const std::vector<Floats>& panels, const float* feature_gradients,
+                const Gradients& gradients) {
+    const size_t top = shapes_.size() - 1;
+    list_readers();
+    gather_features(feature_gradients);
+    for (size_t l = top + 1; l-- > 0;)
+      go_back(l, panels[l], gradients.filters[l], gradients.biases[l]);
+  }
+
+ private:
+  // The different outputs of one layer, rows 0 .. num of as many floats as there are filters.
+  struct Layer {
+    i32 num = 0;
+    Floats outputs, gradients;
+  };
+
+  Taps taps(size_t l) const {
+    const bool first = l == 0;
+    return {patches_.taps(l), patches_.taps_stride(l), patches_.grid(l).num_taps(),
+            patches_.grid(l).tap_floats,
+            first ? patches_.strip_floats() : layers_[l - 1].outputs.data()};
+  }
+
+  // Outputs that are new since the last call.
+  void compute(size_t l, const Floats& panels, const float* biases, i32 num_pictures) {
+    Layer& layer = layers_[l];
+    const i32 filters = shapes_[l].filters, first = layer.num + 1, num = patches_.num(l);
+    layer.outputs.resize(static_cast<size_t>(num + 1) * static_cast<size_t>(filters));
+    if (layer.num == 0) std::fill_n(layer.outputs.begin(), filters, 0.0F);
+    layer.num = num;
+    const Taps sources = taps(l);
+    run_jobs(
+        num_parts(num + 1 - first, kOutputsPerJob),
+        [&](i32 job) {
+          const i32 from = first + job * kOutputsPerJob;
+          compute_outputs(sources, from, std::min(from + kOutputsPerJob, num + 1), filters,
+                          panels.data(), biases, layer.outputs.data());
+        },
+        size_of(num_pictures));
+  }
+
+  void copy_features(i32 first, i32 num, float* features) const {
+    const size_t floats = static_cast<size_t>(shapes_.back().filters);
+    const i32 pixels = shapes_.back().out_pixels();
+    const float* const outputs = layers_.back().outputs.data();
+    run_jobs(
+        num_parts(num, kPicturesPerJob),
+        [&](i32 job) {
+          for (i32 i = job * kPicturesPerJob; i < std::min(num, (job + 1) * kPicturesPerJob); ++i) {
+            const i32* const numbers = patches_.outputs_of(first + i);
+            float* to = features + static_cast<size_t>(i * pixels) * floats;
+            for (i32 p = 0; p < pixels; ++p, to += floats)
+              std::memcpy(to, outputs + static_cast<size_t>(numbers[p]) * floats,
+                          floats * sizeof(float));
+          }
+        },
+        size_of(num));
+  }
+
+  // Which outputs read an input, for all layers but the first.
+  void list_readers() {
+    run_jobs(
+        static_cast<i32>(shapes_.size()) - 1,
+        [&](i32 job) {
+          const size_t l = static_cast<size_t>(job) + 1;
+          readers_[l].list(patches_.taps(l), patches_.taps_stride(l), patches_.num(l),
+                           patches_.grid(l).num_taps(), patches_.num(l - 1));
+        },
+        Size::kLarge);
+  }
+
+  Floats& room_for_gradients(size_t l) {
+    Layer& layer = layers_[l];
+    const size_t floats =
+        static_cast<size_t>(layer.num + 1) * static_cast<size_t>(shapes_[l].filters);
+    layer.gradients.resize(std::max(layer.gradients.size(), floats));
+    return layer.gradients;
+  }
+
+  // The gradient of the last layer: sums over all pictures, sixteen filters per job.
+  void gather_features(const float* feature_gradients) {
+    const size_t top = shapes_.size() - 1;
+    const i32 filters = shapes_[top].filters;
+    Floats& gradients = room_for_gradients(top);
+    const i64 num_places = static_cast<i64>(patches_.num_pictures()) * shapes_[top].out_pixels();
+    run_jobs(
+        filters / kTileColumns,
+        [&](i32 job) {
+          const i32 f = job * kTileColumns;
+          const i32* const numbers = patches_.outputs_of(0);
+          clear_columns(layers_[top].num + 1, filters, gradients.data() + f);
+          for (i64 p = 0; p < num_places; ++p) {
+            float* const to = gradients.data() + static_cast<i64>(numbers[p]) * filters + f;
+            const float* const from = feature_gradients + p * filters + f;
+            add_to(to, _mm256_loadu_ps(from));
+            add_to(to + 8, _mm256_loadu_ps(from + 8));
+          }
+          pass_columns(layers_[top].num + 1, filters, layers_[top].outputs.data() + f,
+                       gradients.data() + f);
+        },
+        Size::kLarge);
+  }
+
+  // Gradients of a layer's weights, and of the outputs below.
+  void go_back(size_t l, const Floats& panels, float* filter_sums, float* bias_sums) {
+    const ConvShape& conv = shapes_[l];
+    const Taps sources = taps(l);
+    const i32 num = layers_[l].num, num_below = l == 0 ? 0 : layers_[l - 1].num;
+    const float* const gradients = layers_[l].gradients.data();
+    float* const below = l == 0 ? nullptr : room_for_gradients(l - 1).data();
+    const i32 num_chunks = conv.depth() / kTileColumns;
+    run_jobs(
+        num_chunks + 1 + num_parts(num_below, kInputsPerJob),
+        [&](i32 job) {
+          if (job < num_chunks) {
+            add_filter_gradients(sources, num, conv.filters, job * kTileColumns, gradients,
+                                 filter_sums);
+          } else if (job == num_chunks) {
+            add_bias_gradients(num, conv.filters, gradients, bias_sums);
+          } else {
+            const i32 first = 1 + (job - num_chunks - 1) * kInputsPerJob;
+            input_gradients(readers_[l], first, std::min(first + kInputsPerJob, num_below + 1),
+                            {conv.filters, conv.channels, gradients, panels.data(),
+                             layers_[l - 1].outputs.data(), below});
+          }
+        },
+        Size::kLarge);
+  }
+
+  const std::vector<ConvShape>& shapes_;
+  Patches patches_;
+  std::vector<Layer> layers_;
+  std::vector<Readers> readers_;
 };
 
 const char* ConvStack::refusal(const std::vector<ConvShape>& shapes) {
   if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
     return "the processor has no AVX2 or FMA";
-  if (shapes.empty() || shapes.size() > 8) return "there must be one to eight convolutions";
+  if (shapes.empty()) return "there must be a convolution";
   for (const ConvShape& conv : shapes) {
     if (conv.filters % kTileColumns != 0) return "filters must be a multiple of 16";
     if (conv.run() % kTileColumns != 0) return "kernel times channels must be a multiple of 16";
-    if (conv.kernel < conv.stride) return "the kernel must be at least as wide as its stride";
     if (conv.out_height() < 1 || conv.out_width() < 1) return "the pictures are too small";
   }
   return nullptr;
 }
 
-ConvStack::ConvStack(std::vector<ConvShape> shapes) : shapes_(std::move(shapes)) {
-  kept_first_.push_back(0);
-  for (size_t l = 1; l < shapes_.size(); ++l) {
-    kept_first_.push_back(kept_floats_);
-    kept_floats_ += shapes_[l].input_floats();
-    bordered_ =
-        bordered_ || shapes_[l].top || shapes_[l].bottom || shapes_[l].left || shapes_[l].right;
+ConvPass::ConvPass(const ConvStack& stack) : shapes_(stack.shapes()), panels_(shapes_.size()) {}
+ConvPass::~ConvPass() = default;
+
+void ConvPass::clear() {
+  for (size_t s = 0; s < num_segments_; ++s) segments_[s]->clear();
+  num_segments_ = 0;
+  num_pictures_ = 0;
+}
+
+// The segment that the next picture belongs to.
+ConvPass::Segment& ConvPass::segment_for(const Frames& frames) {
+  if (num_segments_ > 0) {
+    Segment& last = *segments_[num_segments_ - 1];
+    if (last.num_pictures() < kPicturesPerSegment && last.takes(frames)) return last;
   }
-  size_t num_phases = 0;
+  if (num_segments_ == segments_.size()) segments_.push_back(std::make_unique<Segment>(shapes_));
+  return *segments_[num_segments_++];
+}
+
+void ConvPass::forward(const Frames& frames, i32 num, const Weights& weights, float* features) {
+  if (num_pictures_ == 0)
+    for (size_t l = 0; l < shapes_.size(); ++l)
+      pack_forwards(shapes_[l], weights.filters[l], panels_[l]);
+  const ConvShape& top = shapes_.back();
+  for (i32 first = 0; first < num;) {
+    Segment& segment = segment_for(frames);
+    const i32 some = std::min(num - first, kPicturesPerSegment - segment.num_pictures());
+    segment.forward(frames, first, some, panels_, weights,
+                    features + static_cast<i64>(first) * top.out_pixels() * top.filters);
+    first += some;
+    num_pictures_ += some;
+  }
+}
+
+void ConvPass::backward(const Weights& weights, const float* feature_gradients,
+                        const Gradients& gradients) {
+  std::vector<Floats> panels(shapes_.size());
   for (size_t l = 0; l < shapes_.size(); ++l) {
-    const bool last = l + 1 == shapes_.size();
-    const ConvShape& conv = shapes_[l];
-    const i32 to_first = last ? 0 : shapes_[l + 1].first_float();
-    const i32 to_row = last ? conv.out_width() * conv.filters : shapes_[l + 1].row_floats();
-    forward_.push_back(forward_walk(conv, to_first, to_row));
-    places_.emplace_back();
-    for (i32 p = 0; p < conv.out_pixels(); ++p)
-      places_[l].push_back(GradientShape(conv).place(p / conv.out_width(), p % conv.out_width()));
-    panel_first_.push_back(num_phases);
-    backward_.emplace_back();
-    for (i32 phase = 0; l > 0 && phase < conv.stride * conv.stride; ++phase)
-      backward_[l].push_back(backward_phase(conv, phase / conv.stride, phase % conv.stride));
-    num_phases += backward_[l].size();
+    if (l > 0) pack_backwards(shapes_[l], weights.filters[l], panels[l]);
+    std::fill_n(gradients.filters[l], shapes_[l].weights(), 0.0F);
+    std::fill_n(gradients.biases[l], shapes_[l].filters, 0.0F);
   }
-}
-
-ConvStack::Panels ConvStack::forward_panels(const Weights& weights) const {
-  Panels panels;
-  for (size_t l = 0; l < shapes_.size(); ++l) {
-    const ConvShape& conv = shapes_[l];
-    const i32 depth = conv.depth();
-    panels.first.push_back(panels.floats.size());
-    panels.floats.resize(panels.floats.size() + static_cast<size_t>(conv.weights()));
-    float* to = panels.floats.data() + panels.first.back();
-    for (i32 f = 0; f < conv.filters; f += 8)
-      for (i32 k = 0; k < depth; k += 8)
-        turn_eight(weights.filters[l] + f * depth + k, depth,
-                   to + (f / 16 * depth + k) * kTileColumns + f % 16);
-  }
-  return panels;
-}
-
-ConvStack::Panels ConvStack::backward_panels(const Weights& weights) const {
-  Panels panels;
-  for (size_t l = 1; l < shapes_.size(); ++l) {
-    const ConvShape& conv = shapes_[l];
-    for (const Phase& phase : backward_[l]) {
-      const i32 depth = phase.depth();
-      panels.first.push_back(panels.floats.size());
-      panels.floats.resize(panels.floats.size() + static_cast<size_t>(depth * conv.channels));
-      float* to = panels.floats.data() + panels.first.back();
-      for (i32 row = 0; row < phase.rows; ++row) {
-        for (i32 column = 0; column < phase.columns; ++column) {
-          const i32 y = phase.py + conv.stride * (phase.rows - 1 - row);
-          const i32 x = phase.px + conv.stride * (phase.columns - 1 - column);
-          for (i32 f = 0; f < conv.filters; ++f) {
-            const i32 k = (row * phase.columns + column) * conv.filters + f;
-            const float* from =
-                weights.filters[l] + f * conv.depth() + y * conv.run() + x * conv.channels;
-            for (i32 c = 0; c < conv.channels; c += 16)
-              std::memcpy(to + (c / 16 * depth + k) * 16, from + c, 16 * sizeof(float));
-          }
-        }
-      }
-    }
-  }
-  return panels;
-}
-
-void ConvStack::forward(const Frames& frames, i32 num, const Weights& weights, float* kept,
-                        float* features) const {
-  const Panels panels = forward_panels(weights);
-  run_jobs(
-      num,
-      [&](i32 i) {
-        const size_t block = static_cast<size_t>(kept_floats_);
-        float* mine = kept ? kept + static_cast<size_t>(i) * block : scratch(14, block);
-        if (bordered_) std::fill_n(mine, block, 0.0F);
-        forward_picture(frames, i, panels, weights, mine,
-                        features + static_cast<i64>(i) * feature_floats());
-      },
-      size_of(num));
-}
-
-void ConvStack::forward_picture(const Frames& frames, i32 i, const Panels& panels,
-                                const Weights& weights, float* kept, float* features) const {
-  const bool border = shapes_[0].input_floats() != shapes_[0].height * shapes_[0].row_floats();
-  float* const first = scratch(1, static_cast<size_t>(shapes_[0].input_floats()), border);
-  widen(frames, i, shapes_[0], first);
-  static thread_local Sameness same;
-  static thread_local Rows rows;
-  same.look(shapes_, frames, i);
-  for (size_t l = 0; l < shapes_.size(); ++l) {
-    const ConvShape& conv = shapes_[l];
-    const Walk& walk = forward_[l];
-    const float* from = l == 0 ? first : kept + kept_first_[l];
-    float* to = l + 1 == shapes_.size() ? features : kept + kept_first_[l + 1];
-    rows.clear();
-    for (const i32 p : same.layer(l).firsts)
-      rows.add(walk.from[static_cast<size_t>(p)], walk.to[static_cast<size_t>(p)], 0);
-    const float* panel = panels.floats.data() + panels.first[l];
-    for (i32 f = 0; f < conv.filters; f += 16, panel += 16 * conv.depth()) {
-      const float* bias = weights.biases[l] + f;
-      const __m256 low = _mm256_loadu_ps(bias), high = _mm256_loadu_ps(bias + 8);
-      sum_panel(walk.sum, rows, from, panel, AddBiasRectify{to + f, low, high});
-    }
-    copy_same(same.layer(l), walk.to, conv.filters, to);
-  }
-}
-
-void ConvStack::backward(const Frames& frames, i32 num, const Weights& weights, const float* kept,
-                         const float* features, const float* feature_gradients,
-                         const Gradients& gradients) const {
-  const Panels panels = backward_panels(weights);
-  i64 part_floats = 0;
-  for (const ConvShape& conv : shapes_) part_floats += conv.weights() + conv.filters;
-  float* const parts = scratch(0, static_cast<size_t>(kParts * part_floats));
-  run_jobs(
-      kParts,
-      [&](i32 part) {
-        Gradients sums;
-        float* next = parts + part * part_floats;
-        std::fill_n(next, part_floats, 0.0F);
-        for (const ConvShape& conv : shapes_) {
-          sums.filters.push_back(next);
-          sums.biases.push_back(next + conv.weights());
-          next += conv.weights() + conv.filters;
-        }
-        for (i32 i = num * part / kParts; i < num * (part + 1) / kParts; ++i)
-          backward_picture(frames, i, panels, kept, features, feature_gradients, sums);
-      },
-      size_of(num));
-  const float* first = parts;
-  for (size_t l = 0; l < shapes_.size(); ++l) {
-    add_parts(first, part_floats, shapes_[l].weights(), gradients.filters[l]);
-    first += shapes_[l].weights();
-    add_parts(first, part_floats, shapes_[l].filters, gradients.biases[l]);
-    first += shapes_[l].filters;
-  }
-}
-
-void ConvStack::backward_picture(const Frames& frames, i32 i, const Panels& panels,
-                                 const float* kept, const float* features,
-                                 const float* feature_gradients, const Gradients& sums) const {
-  static thread_local Sameness same;
-  static thread_local Firsts firsts;
-  same.look(shapes_, frames, i);
-  const i64 at = static_cast<i64>(i) * feature_floats();
-  const float* const mine = kept + static_cast<i64>(i) * kept_floats_;
-  const size_t top = shapes_.size() - 1;
-  float* gradient = gradient_memory(top);
-  take_feature_gradients(same.layer(top), features + at, feature_gradients + at, gradient);
-  for (size_t l = top;; --l) {
-    const ConvShape& conv = shapes_[l];
-    const float* input = mine + kept_first_[l];
-    if (l == 0) {
-      const bool border = conv.input_floats() != conv.height * conv.row_floats();
-      float* widened = scratch(1, static_cast<size_t>(conv.input_floats()), border);
-      widen(frames, i, conv, widened);
-      input = widened;
-    }
-    firsts.find(same.layer(l), places_[l], conv.filters, forward_[l].from);
-    add_bias_gradients(conv, firsts, gradient, sums.biases[l]);
-    add_filter_gradients(conv, firsts, gradient, input, sums.filters[l]);
-    if (l == 0) break;
-    float* const below = gradient_memory(l - 1);
-    backward_inputs(l, same, panels, gradient, input, below);
-    gradient = below;
-  }
-}
-
-// Zeros for the bordered gradient of a layer.
-float* ConvStack::gradient_memory(size_t layer) const {
-  const ConvShape& conv = shapes_[layer];
-  return scratch(2 + static_cast<i32>(layer),
-                 static_cast<size_t>(GradientShape(conv).pixels() * conv.filters), true);
-}
-
-// The gradient of the last layer, gathered where an output stands for others.
-void ConvStack::take_feature_gradients(const SamePixels& same, const float* features,
-                                       const float* feature_gradients, float* gradient) const {
-  const i32 filters = shapes_.back().filters;
-  for (size_t p = 0; p < same.first_of.size(); ++p) {
-    const size_t from = p * static_cast<size_t>(filters);
-    float* const to = gradient + places_.back()[static_cast<size_t>(same.first_of[p])] * filters;
-    for (i32 f = 0; f < filters; f += 8)
-      add_to(to + f, passed(_mm256_loadu_ps(feature_gradients + from + f), features + from + f));
-  }
-}
-
-// From the gradient of a layer's outputs to that of its inputs, where one stands for others.
-void ConvStack::backward_inputs(size_t layer, const Sameness& same, const Panels& panels,
-                                const float* gradient, const float* input, float* below) const {
-  static thread_local Received received;
-  static thread_local std::vector<u8> filled;
-  const ConvShape& conv = shapes_[layer];
-  filled.assign(static_cast<size_t>(GradientShape(conv).pixels()), 0);
-  for (const i32 p : same.layer(layer).firsts)
-    filled[static_cast<size_t>(places_[layer][static_cast<size_t>(p)])] = 1;
-  const InputsOfLayer inputs{same.layer(layer - 1), places_[layer - 1], forward_[layer - 1].to};
-  for (size_t p = 0; p < backward_[layer].size(); ++p) {
-    const Phase& phase = backward_[layer][p];
-    received.gather(conv, phase, filled, gradient, inputs);
-    const float* panel = panels.floats.data() + panels.first[panel_first_[layer] + p];
-    for (i32 c = 0; c < conv.channels; c += 16, panel += 16 * phase.depth()) {
-      const AddPassed finish{below + c, input + c};
-      sum_panel(phase.sum, received.single, gradient, panel, finish);
-      sum_panel({1, phase.depth(), 0}, received.summed, received.patches.data(), panel, finish);
-    }
+  const ConvShape& top = shapes_.back();
+  for (size_t s = 0; s < num_segments_; ++s) {
+    segments_[s]->backward(panels, feature_gradients, gradients);
+    feature_gradients +=
+        static_cast<i64>(segments_[s]->num_pictures()) * top.out_pixels() * top.filters;
   }
 }
 

@@ -128,7 +128,7 @@ void row_gradient_tile(const DenseShape& shape, const float* gradients, const fl
   alignas(32) float sums[kRows * kTileColumns];
   const float* rows[kRows];
   for (i32 i = 0; i < kRows; ++i) rows[i] = gradients + static_cast<i64>(i) * shape.units;
-  row_products<kRows>(rows, 1, shape.units, 0, panel, sums);
+  row_products<kRows>(rows, shape.units, panel, sums);
   for (i32 i = 0; i < kRows; ++i)
     std::memcpy(to + static_cast<i64>(i) * shape.inputs, sums + i * kTileColumns,
                 kTileColumns * sizeof(float));

@@ -24,6 +24,14 @@ struct Tile {
     for (i32 i = 0; i < kRows; ++i) low[i] = high[i] = _mm256_setzero_ps();
   }
 
+  void store(float* sums) const {
+#pragma GCC unroll 6
+    for (i32 i = 0; i < kRows; ++i) {
+      _mm256_store_ps(sums + i * kTileColumns, low[i]);
+      _mm256_store_ps(sums + i * kTileColumns + 8, high[i]);
+    }
+  }
+
   // One product: row i gets value[i] times sixteen columns.
   void add(i32 i, __m256 value, __m256 low_columns, __m256 high_columns) {
     low[i] = _mm256_fmadd_ps(value, low_columns, low[i]);
@@ -31,33 +39,25 @@ struct Tile {
   }
 };
 
-// Sums of `num_runs` stretches: rows[i][...] times a packed panel of sixteen columns, into
-// sums[i * 16 ...]. Not inlined: around other code the compiler keeps the tile in memory.
+// rows[i][0 .. num] times a packed panel of sixteen columns, into sums[i * 16 ...]. Not inlined:
+// around other code the compiler keeps the tile in memory.
 template <i32 kRows>
-__attribute__((noinline)) void row_products(const float* const* rows, i32 num_runs, i32 run,
-                                            i32 run_stride, const float* panel, float* sums) {
+__attribute__((noinline)) void row_products(const float* const* rows, i32 num, const float* panel,
+                                            float* sums) {
   Tile<kRows> tile;
   tile.clear();
   const float* row[kRows];
 #pragma GCC unroll 6
   for (i32 i = 0; i < kRows; ++i) row[i] = rows[i];
-  for (i32 r = 0; r < num_runs; ++r) {
 #pragma GCC unroll 4
-    for (i32 k = 0; k < run; ++k) {
-      const __m256 low = _mm256_loadu_ps(panel);
-      const __m256 high = _mm256_loadu_ps(panel + 8);
-      panel += kTileColumns;
+  for (i32 k = 0; k < num; ++k) {
+    const __m256 low = _mm256_loadu_ps(panel);
+    const __m256 high = _mm256_loadu_ps(panel + 8);
+    panel += kTileColumns;
 #pragma GCC unroll 6
-      for (i32 i = 0; i < kRows; ++i) tile.add(i, _mm256_broadcast_ss(row[i] + k), low, high);
-    }
-#pragma GCC unroll 6
-    for (i32 i = 0; i < kRows; ++i) row[i] += run_stride;
+    for (i32 i = 0; i < kRows; ++i) tile.add(i, _mm256_broadcast_ss(row[i] + k), low, high);
   }
-#pragma GCC unroll 6
-  for (i32 i = 0; i < kRows; ++i) {
-    _mm256_store_ps(sums + i * kTileColumns, tile.low[i]);
-    _mm256_store_ps(sums + i * kTileColumns + 8, tile.high[i]);
-  }
+  tile.store(sums);
 }
 
 // Sums over `num` steps: `kRows` neighbouring values times sixteen columns. Values and columns give

@@ -13,7 +13,7 @@ from scanline import _native, networks
 from scanline.networks import kernels
 from scanline.networks.trunks import TRUNKS
 from scanline.records import Spaces
-from scanline.spans import NOTHING, span, spans
+from scanline.spans import span, spans
 
 NATIVE = [name for name, trunk in TRUNKS.items() if trunk.convs]
 
@@ -187,17 +187,17 @@ def test_wrong_arrays_are_refused() -> None:
     sizes = [[84, 84, 4, 16, 8, 4, 0, 0, 0, 0]]
     if _native.ConvStack.refusal(sizes) is not None:
         pytest.skip("this processor has no native kernels")
-    stack = _native.ConvStack(sizes)
+    stack = _native.ConvStack(sizes).begin()
     weights = spans([torch.zeros(16, 8, 8, 4), torch.zeros(16)])
     frames, features = torch.zeros((2, 4, 84, 84), dtype=torch.uint8), torch.zeros(2, 20 * 20 * 16)
     with pytest.raises(ValueError, match="features has"):
-        stack.forward(given(frames), weights, NOTHING, span(features[:1]))
+        stack.forward(given(frames), weights, span(features[:1]))
     with pytest.raises(ValueError, match="weights do not have"):
-        stack.forward(given(frames), [(weights[0][0], 8), weights[1]], NOTHING, span(features))
+        stack.forward(given(frames), [(weights[0][0], 8), weights[1]], span(features))
     with pytest.raises(ValueError, match="for every convolution"):
-        stack.forward(given(frames), weights[:1], NOTHING, span(features))
+        stack.forward(given(frames), weights[:1], span(features))
     with pytest.raises(ValueError, match="sizes of the first"):
-        stack.forward(given(frames[:, :3]), weights, NOTHING, span(features))
+        stack.forward(given(frames[:, :3]), weights, span(features))
     with pytest.raises(ValueError, match="contiguous"):
         given(frames.transpose(2, 3))
     with pytest.raises(TypeError, match="float32 on the CPU"):

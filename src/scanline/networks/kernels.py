@@ -25,7 +25,7 @@ from . import memory
 from .planes import PixelScale, image_planes
 
 if TYPE_CHECKING:
-    from .._native import ConvStack, Pictures
+    from .._native import ConvPass, ConvStack
 
 Kernels = Literal["native", "torch"]
 Sizes = tuple[tuple[int, ...], ...]
@@ -77,18 +77,17 @@ def conv_features(
     if native is None:
         maps: Tensor = convs(image_planes(observations, pixels))
         return maps.permute(0, 2, 3, 1).flatten(1)  # a view: channels are last in memory
-    scale, num = (pixels.scale, pixels.offset), len(observations)
-    widths = (native.feature_floats, native.kept_floats)
+    num, width = len(observations), native.feature_floats
     if torch.is_grad_enabled():
         known = memory.recalled(convs, num)
-        arrays = known or [torch.empty((num, width)) for width in widths]
-        features: Tensor = _ConvFeatures.apply(  # type: ignore[no-untyped-call]
-            observations, native, scale, arrays, known is not None, *weights
-        )
-        return features
-    room = memory.room(convs, num, widths)
-    features, kept = room or (torch.empty((num, widths[0])), None)
-    _forward(native, pictures(observations, *scale), weights, kept, features)
+        (features,), work = known or ([torch.empty((num, width))], native.begin())
+        if known is None:
+            _forward(work, observations, pixels, weights, features)
+        learned: Tensor = _ConvFeatures.apply(features, work, *weights)  # type: ignore[no-untyped-call]
+        return learned
+    room = memory.room(convs, num, (width,), native.begin)
+    (features,), work = room or ([torch.empty((num, width))], native.begin())
+    _forward(work, observations, pixels, weights, features)
     return features
 
 
@@ -97,10 +96,11 @@ def dense_rectified(layer: nn.Linear, rows: Tensor) -> Tensor:
     weights, num = [layer.weight, layer.bias], len(rows)
     if torch.is_grad_enabled():
         known = memory.recalled(layer, num)
-        out: Tensor = _DenseRectified.apply(rows, *weights, known)  # type: ignore[no-untyped-call]
+        done = known[0][0] if known else None
+        out: Tensor = _DenseRectified.apply(rows, *weights, done)  # type: ignore[no-untyped-call]
         return out
     room = memory.room(layer, num, (layer.out_features,))
-    return _dense_forward(rows, layer.weight, layer.bias, *(room or ()))
+    return _dense_forward(rows, layer.weight, layer.bias, room[0][0] if room else None)
 
 
 def can_be_native(layer: nn.Linear, rows: Tensor) -> bool:
@@ -119,50 +119,32 @@ def _are_ready(observations: Tensor, weights: Sequence[Tensor]) -> bool:
 
 
 def _forward(
-    native: ConvStack,
-    frames: Pictures,
+    work: ConvPass,
+    observations: Tensor,
+    pixels: PixelScale,
     weights: Sequence[Tensor],
-    kept: Tensor | None,
     features: Tensor,
 ) -> None:
-    room = NOTHING if kept is None else span(kept)
-    native.forward(frames, spans(weights), room, span(features))
+    frames = pictures(observations, pixels.scale, pixels.offset)
+    work.forward(frames, spans(weights), span(features))
 
 
 class _ConvFeatures(torch.autograd.Function):
-    """All convolutions of a trunk as one step of the graph."""
+    """All convolutions of a trunk as one step of the graph; `work` has been forwards."""
 
     @staticmethod
-    def forward(
-        context: Any,
-        observations: Tensor,
-        native: ConvStack,
-        scale: tuple[float, float],
-        arrays: Sequence[Tensor],
-        filled: bool,
-        *weights: Tensor,
-    ) -> Tensor:
-        features, kept = arrays
-        if not filled:
-            _forward(native, pictures(observations, *scale), weights, kept, features)
-        context.save_for_backward(observations, kept, features, *weights)
-        context.native, context.scale = native, scale
+    def forward(context: Any, features: Tensor, work: ConvPass, *weights: Tensor) -> Tensor:
+        context.save_for_backward(*weights)
+        context.work = work
         return features.detach()
 
     @staticmethod
     def backward(context: Any, *upstream: Any) -> tuple[Any, ...]:
-        observations, kept, features, *weights = context.saved_tensors
+        weights = context.saved_tensors
         gradients = [torch.empty_like(each) for each in weights]
         whole = upstream[0].contiguous()
-        context.native.backward(
-            pictures(observations, *context.scale),
-            spans(weights),
-            span(kept),
-            span(features),
-            span(whole),
-            spans(gradients),
-        )
-        return None, None, None, None, None, *gradients
+        context.work.backward(spans(weights), span(whole), spans(gradients))
+        return None, None, *gradients
 
 
 def _dense_forward(rows: Tensor, weight: Tensor, bias: Tensor, out: Tensor | None = None) -> Tensor:
@@ -179,9 +161,9 @@ class _DenseRectified(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        context: Any, rows: Tensor, weight: Tensor, bias: Tensor, known: Sequence[Tensor] | None
+        context: Any, rows: Tensor, weight: Tensor, bias: Tensor, known: Tensor | None
     ) -> Tensor:
-        out = known[0] if known else _dense_forward(rows, weight, bias)
+        out = _dense_forward(rows, weight, bias) if known is None else known
         context.save_for_backward(rows, weight, out)
         return out.detach()
 

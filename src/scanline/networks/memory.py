@@ -12,12 +12,23 @@ moved, rows are missing) nothing is recalled and the layer computes: forgetting 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
+
+
+class Work(Protocol):
+    """What a layer knows of its rows besides arrays."""
+
+    def clear(self) -> None: ...
+
+
+Begin = Callable[[], Any]
+"""Makes a layer's `Work`, of a type that the layer knows."""
 
 
 @dataclass
@@ -25,6 +36,7 @@ class Kept:
     """Rows of one layer."""
 
     arrays: list[Tensor]
+    work: Work | None
     num_rows: int = 0
 
 
@@ -52,25 +64,31 @@ class Memory:
         with _active(source=self):
             yield
 
-    def room(self, layer: nn.Module, num: int, widths: Sequence[int]) -> list[Tensor] | None:
-        """Places for the next rows, or None when the rollout is full."""
+    def room(
+        self, layer: nn.Module, num: int, widths: Sequence[int], begin: Begin | None
+    ) -> tuple[list[Tensor], Any] | None:
+        """Places for the next rows and the work on them, or None when the rollout is full."""
         if not self._capacity_rows:
             return None
         kept = self._layers.get(layer)
         if kept is None:
             with torch.inference_mode(False):  # they will be part of a graph
                 arrays = [torch.empty((self._capacity_rows, width)) for width in widths]
-            kept = self._layers[layer] = Kept(arrays)
+            kept = self._layers[layer] = Kept(arrays, begin() if begin else None)
         first, end = kept.num_rows, kept.num_rows + num
+        if first == 0 and kept.work is not None:
+            kept.work.clear()
         kept.num_rows = end
-        return [each[first:end] for each in kept.arrays] if end <= self._capacity_rows else None
+        if end > self._capacity_rows:
+            return None
+        return [each[first:end] for each in kept.arrays], kept.work
 
-    def recalled(self, layer: nn.Module, num: int) -> list[Tensor] | None:
+    def recalled(self, layer: nn.Module, num: int) -> tuple[list[Tensor], Any] | None:
         """All rows, if there are `num` of them and no weight of the network has moved since."""
         kept = self._layers.get(layer)
         if kept is None or not kept.num_rows == num == self._capacity_rows:
             return None
-        return kept.arrays if self._versions == self._versions_now() else None
+        return (kept.arrays, kept.work) if self._versions == self._versions_now() else None
 
     def _versions_now(self) -> list[int]:
         """PyTorch counts the changes of every tensor."""
@@ -97,13 +115,15 @@ def _active(keeper: Memory | None = None, source: Memory | None = None) -> Itera
         _current.keeper, _current.source = before
 
 
-def room(layer: nn.Module, num: int, widths: Sequence[int]) -> list[Tensor] | None:
+def room(
+    layer: nn.Module, num: int, widths: Sequence[int], begin: Begin | None = None
+) -> tuple[list[Tensor], Any] | None:
     """Places for the activations of a forward pass, where somebody wants them kept."""
     keeper = _current.keeper
-    return keeper.room(layer, num, widths) if keeper else None
+    return keeper.room(layer, num, widths, begin) if keeper else None
 
 
-def recalled(layer: nn.Module, num: int) -> list[Tensor] | None:
-    """The activations of a forward pass, where they are known."""
+def recalled(layer: nn.Module, num: int) -> tuple[list[Tensor], Any] | None:
+    """The activations of a forward pass and the work on them, where they are known."""
     source = _current.source
     return source.recalled(layer, num) if source else None
