@@ -226,9 +226,11 @@ const char* ConvStack::refusal(const std::vector<ConvShape>& shapes) {
   if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
     return "the processor has no AVX2 or FMA";
   if (shapes.empty()) return "there must be a convolution";
+  if (shapes.front().width < 8) return "pictures must be at least 8 pixels wide";
   for (const ConvShape& conv : shapes) {
     if (conv.filters % kTileColumns != 0) return "filters must be a multiple of 16";
     if (conv.run() % kTileColumns != 0) return "kernel times channels must be a multiple of 16";
+    if (conv.kernel > 8) return "kernels must be at most 8 wide";
     if (conv.out_height() < 1 || conv.out_width() < 1) return "the pictures are too small";
   }
   return nullptr;

@@ -28,14 +28,17 @@ float sum_of(__m256 v) {
   return _mm_cvtss_f32(_mm_add_ss(four, _mm_movehdup_ps(four)));
 }
 
-// sums[r * 3 + u] of kRows rows and kUnits units along `num` inputs.
+// sums[r * 3 + u] of kRows rows and kUnits units along `num` inputs. Meanwhile as many weights that
+// will be needed soon are on their way, unless `ahead` is null: their rows are too short for the
+// processor to see them coming.
 template <i32 kRows, i32 kUnits>
 __attribute__((noinline)) void dot_products(const float* rows, const float* weights, i32 stride,
-                                            i32 num, float* sums) {
+                                            i32 num, const float* ahead, float* sums) {
   __m256 tile[kRows * kUnits];
 #pragma GCC unroll 12
   for (i32 i = 0; i < kRows * kUnits; ++i) tile[i] = _mm256_setzero_ps();
   for (i32 k = 0; k < num; k += 8) {
+    if (ahead) _mm_prefetch(reinterpret_cast<const char*>(ahead + k), _MM_HINT_T1);
     __m256 weight[kUnits];
 #pragma GCC unroll 3
     for (i32 u = 0; u < kUnits; ++u) weight[u] = _mm256_loadu_ps(weights + u * stride + k);
@@ -51,23 +54,34 @@ __attribute__((noinline)) void dot_products(const float* rows, const float* weig
   for (i32 i = 0; i < kRows * kUnits; ++i) sums[i] = sum_of(tile[i]);
 }
 
+// Units of a job, and the stretch of their inputs that is being summed.
+struct Block {
+  const float* weights;
+  i32 num_units, num;
+  i32 num_ahead;  // units whose next stretch is not on its way yet
+
+  // The next stretch of one more unit, or null.
+  const float* ahead(i64 inputs) {
+    if (num_ahead == 0) return nullptr;
+    return weights + (num_units - num_ahead--) * inputs + num;
+  }
+};
+
 template <i32 kRows, i32 kUnits>
-void add_dots(const float* rows, const float* weights, i32 inputs, i32 num, float* out, i32 units) {
+void add_dots(const DenseShape& shape, const float* rows, Block& block, i32 unit, float* out) {
   float sums[kRows * kUnits];
-  dot_products<kRows, kUnits>(rows, weights, inputs, num, sums);
+  const float* const weights = block.weights + static_cast<i64>(unit) * shape.inputs;
+  dot_products<kRows, kUnits>(rows, weights, shape.inputs, block.num, block.ahead(shape.inputs),
+                              sums);
   for (i32 r = 0; r < kRows; ++r)
-    for (i32 u = 0; u < kUnits; ++u) out[r * units + u] += sums[r * kUnits + u];
+    for (i32 u = 0; u < kUnits; ++u) out[r * shape.units + unit + u] += sums[r * kUnits + u];
 }
 
 template <i32 kRows>
-void add_units(const DenseShape& shape, const float* rows, const float* weights, i32 num_units,
-               i32 num, float* out) {
+void add_units(const DenseShape& shape, const float* rows, Block& block, float* out) {
   i32 u = 0;
-  const i64 inputs = shape.inputs;
-  for (; u + 3 <= num_units; u += 3)
-    add_dots<kRows, 3>(rows, weights + u * inputs, shape.inputs, num, out + u, shape.units);
-  for (; u < num_units; ++u)
-    add_dots<kRows, 1>(rows, weights + u * inputs, shape.inputs, num, out + u, shape.units);
+  for (; u + 3 <= block.num_units; u += 3) add_dots<kRows, 3>(shape, rows, block, u, out);
+  for (; u < block.num_units; ++u) add_dots<kRows, 1>(shape, rows, block, u, out);
 }
 
 // Units first .. first + num_units of all rows.
@@ -75,16 +89,18 @@ void forward_units(const DenseShape& shape, const float* rows, const float* weig
                    const float* biases, i32 first, i32 num_units, float* out) {
   for (i32 r = 0; r < shape.num; ++r)
     std::copy_n(biases + first, num_units, out + static_cast<i64>(r) * shape.units + first);
-  for (i32 block = 0; block < shape.num; block += kRowsAtOnce) {
-    const i32 end = std::min(shape.num, block + kRowsAtOnce);
+  for (i32 r_first = 0; r_first < shape.num; r_first += kRowsAtOnce) {
+    const i32 end = std::min(shape.num, r_first + kRowsAtOnce);
     for (i32 k = 0; k < shape.inputs; k += kInputsAtOnce) {
       const i32 num = std::min(kInputsAtOnce, shape.inputs - k);
-      const float* weight = weights + static_cast<i64>(first) * shape.inputs + k;
-      i32 r = block;
+      const bool last = k + num == shape.inputs;
+      Block block{weights + static_cast<i64>(first) * shape.inputs + k, num_units, num,
+                  last ? 0 : num_units};
+      i32 r = r_first;
       const auto row = [&](i32 at) { return rows + static_cast<i64>(at) * shape.inputs + k; };
       const auto to = [&](i32 at) { return out + static_cast<i64>(at) * shape.units + first; };
-      for (; r + 4 <= end; r += 4) add_units<4>(shape, row(r), weight, num_units, num, to(r));
-      for (; r < end; ++r) add_units<1>(shape, row(r), weight, num_units, num, to(r));
+      for (; r + 4 <= end; r += 4) add_units<4>(shape, row(r), block, to(r));
+      for (; r < end; ++r) add_units<1>(shape, row(r), block, to(r));
     }
   }
   if (!shape.rectified) return;

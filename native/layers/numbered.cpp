@@ -23,6 +23,7 @@ Numbered::Numbered(i32 num_words) { take_words(num_words); }
 
 void Numbered::take_words(i32 num_words) {
   row_words_ = (num_words + kWordsAtOnce - 1) / kWordsAtOnce * kWordsAtOnce;
+  draft_.assign(static_cast<size_t>(row_words_), 0);
   clear();
 }
 
@@ -45,31 +46,33 @@ u64 Numbered::hash_of(const u32* key) const {
   return folded(hash, 0xE7037ED1A0B428DB);
 }
 
-bool Numbered::is_key(i32 number, const u32* key) const {
+bool Numbered::is_draft(i32 number) const {
   const u32* mine = keys_.data() + static_cast<i64>(number) * row_words_;
-  return std::memcmp(mine, key, static_cast<size_t>(row_words_) * sizeof(u32)) == 0;
+  u32 different = 0;
+  for (i32 w = 0; w < row_words_; ++w) different |= mine[w] ^ draft_[static_cast<size_t>(w)];
+  return different == 0;
 }
 
-i32 Numbered::number_of(const u32* key) {
-  const u64 hash = hash_of(key);
+i32 Numbered::number_of_draft() {
+  const u64 hash = hash_of(draft_.data());
   const u32 mark = static_cast<u32>(hash >> 32);
   const size_t mask = slots_.size() - 1;
   size_t at = static_cast<size_t>(hash) & mask;
   for (; slots_[at].number != 0; at = (at + 1) & mask) {
     const i32 number = static_cast<i32>(slots_[at].number);
-    if (slots_[at].mark == mark && is_key(number, key)) return number;
+    if (slots_[at].mark == mark && is_draft(number)) return number;
   }
-  add_row(key);
+  add_draft();
   slots_[at] = {mark, static_cast<u32>(num_)};
   if (2 * static_cast<size_t>(num_) > slots_.size()) grow();
   return num_;
 }
 
-void Numbered::add_row(const u32* key) {
+void Numbered::add_draft() {
   ++num_;
   const size_t needed = (static_cast<size_t>(num_) + 1) * static_cast<size_t>(row_words_);
   if (keys_.capacity() < needed) keys_.reserve(2 * needed);
-  keys_.insert(keys_.end(), key, key + row_words_);
+  keys_.insert(keys_.end(), draft_.begin(), draft_.end());
 }
 
 void Numbered::grow() {

@@ -9,6 +9,7 @@ namespace scanline {
 namespace {
 
 constexpr i32 kWord = 8;  // marks that are asked at once; rows of marks are so much longer
+constexpr i32 kMostLanes = 32;
 
 std::vector<TapGrid> grids_of(const std::vector<ConvShape>& shapes) {
   std::vector<TapGrid> grids{strips_of(shapes[0])};
@@ -22,14 +23,20 @@ i32 pixel_words(const ConvShape& conv) {
   return conv.run() * static_cast<i32>(sizeof(T)) / static_cast<i32>(sizeof(u32));
 }
 
-bool any(const u8* marks, i32 num) {
-  for (; num > 0; num -= kWord, marks += kWord) {
-    u64 word;
-    std::memcpy(&word, marks, kWord);
-    if (num < kWord) word &= (u64{1} << (8 * num)) - 1;
-    if (word) return true;
+u64 word_at(const void* bytes) {
+  u64 word;
+  std::memcpy(&word, bytes, kWord);
+  return word;
+}
+
+// Most strips are eight pixels wide.
+template <class T>
+void copy_some(const T* from, i32 num, T* to) {
+  if (num == 8) {
+    std::memcpy(to, from, 8 * sizeof(T));
+  } else {
+    for (i32 i = 0; i < num; ++i) to[i] = from[i];
   }
-  return false;
 }
 
 // Where `num` places that begin at `first` overlap with 0 .. `end`.
@@ -40,16 +47,46 @@ struct Inside {
 
 }  // namespace
 
+Patches::Windows Patches::windows_of(i32 num, i32 stride, i32 before, i32 size, i32 end) {
+  Windows windows;
+  for (i32 i = 0; i < num; ++i) {
+    const Inside inside(i * stride - before, size, end);
+    const i32 places = std::max(inside.to - inside.from, 0);
+    const u64 mask = places >= kWord ? ~u64{0} : (u64{1} << (8 * places)) - 1;
+    windows.push_back({places > 0 ? inside.from : 0, mask});
+  }
+  return windows;
+}
+
+// Asks all windows first: the answers are hard to foresee.
+template <class Visit>
+void Patches::for_each_marked(const u8* marks, const Windows& windows, const Visit& visit) {
+  constexpr size_t kAtOnce = 64;
+  for (size_t first = 0; first < windows.size(); first += kAtOnce) {
+    const size_t num = std::min(kAtOnce, windows.size() - first);
+    u64 hits = 0;
+    for (size_t i = 0; i < num; ++i) {
+      const Window& window = windows[first + i];
+      hits |= static_cast<u64>((word_at(marks + window.from) & window.mask) != 0) << i;
+    }
+    for (; hits != 0; hits &= hits - 1) visit(static_cast<i32>(first) + __builtin_ctzll(hits));
+  }
+}
+
 Patches::Patches(const std::vector<ConvShape>& shapes)
     : first_(shapes[0]), grids_(grids_of(shapes)), strips_(pixel_words<u8>(first_) + 1) {
+  windows_.push_back(
+      windows_of(grids_[0].width, first_.stride, first_.left, first_.kernel, first_.width));
+  i32 width = first_.width;
   for (const TapGrid& grid : grids_) {
+    windows_.push_back(
+        windows_of(grid.out_width, grid.column_stride, grid.left, grid.columns, grid.width));
     keys_.emplace_back(grid.num_taps());
-    now_.emplace_back(static_cast<size_t>(grid.height * grid.width));
-    changed_.emplace_back(now_.back().size() + kWord);
+    changed_.emplace_back(static_cast<size_t>(grid.height * grid.width + kWord));
+    width = std::max(width, grid.width);
   }
-  const TapGrid& top = grids_.back();
-  now_.emplace_back(static_cast<size_t>(top.out_pixels()));
-  changed_.emplace_back(now_.back().size() + kWord);
+  changed_.emplace_back(static_cast<size_t>(grids_.back().out_pixels() + kWord));
+  row_marks_.resize(static_cast<size_t>(width + kWord));
   clear();
 }
 
@@ -57,7 +94,7 @@ void Patches::clear() {
   strips_.clear();
   strip_floats_.assign(static_cast<size_t>(first_.run()), 0.0F);
   for (Numbered& keys : keys_) keys.clear();
-  num_pictures_ = 0;
+  num_pictures_ = num_lanes_ = 0;
   outputs_.clear();
 }
 
@@ -68,94 +105,110 @@ bool Patches::takes(const Frames& frames) const {
 
 void Patches::look(const Frames& frames, i32 first, i32 num) {
   kind_ = frames;
-  if (num == 0) return;
-  if (frames.bytes) {
-    look_at<u8>(frames, first, num);
-  } else {
-    look_at<u32>(frames, first, num);
-  }
-}
-
-template <class T>
-void Patches::look_at(const Frames& frames, i32 first, i32 num) {
-  const auto picture = [&](i32 i) {
-    return static_cast<const T*>(frames.data) + i * frames.picture_stride;
-  };
-  if (num_pictures_ == 0) strips_.take_words(pixel_words<T>(first_) + 1);
-  const T* before = num_pictures_ == 0 ? nullptr : reinterpret_cast<const T*>(last_picture_.data());
-  i64 before_stride = first_.height * first_.width;
-  for (i32 i = first; i < first + num; ++i) {
-    find_strips(picture(i), before, frames.plane_stride, before_stride);
-    for (size_t l = 0; l < grids_.size(); ++l) find_outputs(l);
-    outputs_.insert(outputs_.end(), now_.back().begin(), now_.back().end());
-    before = picture(i);
-    before_stride = frames.plane_stride;
+  const i32 num_lanes = num > kMostLanes ? 1 : num;
+  const bool are_new = num_lanes != num_lanes_;
+  for (i32 i = 0; i < num; ++i) {
+    Seen& seen = lane(i % num_lanes, are_new && i < num_lanes);
+    const i64 at = (first + i) * frames.picture_stride;
+    if (frames.bytes) {
+      look_at(static_cast<const u8*>(frames.data) + at, frames.plane_stride, seen);
+    } else {
+      look_at(static_cast<const u32*>(frames.data) + at, frames.plane_stride, seen);
+    }
+    const std::vector<i32>& top = seen.numbers.back();
+    outputs_.insert(outputs_.end(), top.begin(), top.end());
     ++num_pictures_;
   }
-  remember(before, before_stride);
+  num_lanes_ = num_lanes;
 }
 
-// The next pictures may come when this one is no longer there.
-template <class T>
-void Patches::remember(const T* picture, i64 plane_stride) {
-  const size_t bytes = static_cast<size_t>(first_.height * first_.width) * sizeof(T);
-  last_picture_.resize(bytes * static_cast<size_t>(first_.channels));
-  for (i32 s = 0; s < first_.channels; ++s)
-    std::memcpy(last_picture_.data() + static_cast<size_t>(s) * bytes, picture + s * plane_stride,
-                bytes);
+// What to compare a picture with. A new lane begins with the picture of the lane before it.
+Patches::Seen& Patches::lane(i32 number, bool is_new) {
+  const size_t at = static_cast<size_t>(number);
+  if (seen_.size() <= at) seen_.resize(at + 1);
+  if (is_new && number > 0) seen_[at] = seen_[at - 1];
+  return seen_[at];
 }
 
 template <class T>
-void Patches::find_strips(const T* picture, const T* before, i64 plane_stride, i64 before_stride) {
+void Patches::look_at(const T* picture, i64 plane_stride, Seen& seen) {
   const i32 width = first_.width, columns = grids_[0].width;
-  row_marks_.assign(static_cast<size_t>(width + kWord), 1);
+  const bool all = num_pictures_ == 0;
+  if (all) {
+    strips_.take_words(pixel_words<T>(first_) + 1);
+    seen.pixels.resize(static_cast<size_t>(first_.height * width * first_.channels) * sizeof(T));
+    seen.numbers.resize(grids_.size() + 1);
+    for (size_t g = 0; g < seen.numbers.size(); ++g)
+      seen.numbers[g].assign(changed_[g].size() - kWord, 0);
+  }
+  T* const pixels = reinterpret_cast<T*>(seen.pixels.data());
   for (i32 y = 0; y < first_.height; ++y) {
-    u8* const marks = row_marks_.data();
-    if (before) {
-      std::memset(marks, 0, static_cast<size_t>(width));
-      for (i32 s = 0; s < first_.channels; ++s) {
-        const T* const some = picture + s * plane_stride + y * width;
-        const T* const others = before + s * before_stride + y * width;
-        for (i32 x = 0; x < width; ++x) marks[x] |= static_cast<u8>(some[x] != others[x]);
-      }
-    }
-    i32* const now = now_[0].data() + y * columns;
+    const T* const row = picture + y * width;
     u8* const changed = changed_[0].data() + y * columns;
     std::memset(changed, 0, static_cast<size_t>(columns));
-    if (!any(marks, width)) continue;
-    for (i32 c = 0; c < columns; ++c) {
-      const Inside inside(c * first_.stride - first_.left, first_.kernel, width);
-      if (!any(marks + inside.from, inside.to - inside.from)) continue;
-      const i32 number = number_strip(picture + y * width, plane_stride, c);
-      changed[c] = static_cast<u8>(!before || number != now[c]);
+    const bool differs = mark_differences(row, plane_stride, pixels + y * width);
+    if (all) std::memset(row_marks_.data(), 1, static_cast<size_t>(width));
+    if (!differs && !all) continue;
+    i32* const now = seen.numbers[0].data() + y * columns;
+    for_each_marked(row_marks_.data(), windows_[0], [&](i32 c) {
+      const i32 number = number_strip(row, plane_stride, c);
+      changed[c] = static_cast<u8>(number != now[c]);
       now[c] = number;
-    }
+    });
   }
+  for (size_t l = 0; l < grids_.size(); ++l) find_outputs(l, seen);
+}
+
+// Marks the pixels of a row that differ in some plane from what was seen, which it replaces; gives
+// whether there are any.
+template <class T>
+bool Patches::mark_differences(const T* row, i64 plane_stride, T* seen) {
+  constexpr i32 kAtOnce = 8;
+  const i32 width = first_.width, plane = first_.height * width;
+  u64 all = 0;
+  for (i32 x = 0; x < width; x += kAtOnce) {
+    const i32 at = std::min(x, width - kAtOnce);  // the last ones overlap
+    u64 different = 0;
+    if constexpr (sizeof(T) == 1) {
+      for (i32 s = 0; s < first_.channels; ++s)
+        different |= word_at(row + s * plane_stride + at) ^ word_at(seen + s * plane + at);
+    } else {
+      T each[kAtOnce] = {};
+      for (i32 s = 0; s < first_.channels; ++s)
+        for (i32 i = 0; i < kAtOnce; ++i)
+          each[i] |= row[s * plane_stride + at + i] ^ seen[s * plane + at + i];
+      for (i32 i = 0; i < kAtOnce; ++i) different |= static_cast<u64>(each[i] != 0) << (8 * i);
+    }
+    std::memcpy(row_marks_.data() + at, &different, kWord);
+    all |= different;
+  }
+  if (all != 0)
+    for (i32 s = 0; s < first_.channels; ++s)
+      std::memcpy(seen + s * plane, row + s * plane_stride, static_cast<size_t>(width) * sizeof(T));
+  return all != 0;
 }
 
 template <class T>
 i32 Patches::number_strip(const T* row, i64 plane_stride, i32 column) {
   const i32 x = column * first_.stride - first_.left, kernel = first_.kernel;
   const Inside inside(x, kernel, first_.width);
-  key_.assign(static_cast<size_t>(strips_.row_words()), 0);
-  T* const strip = reinterpret_cast<T*>(key_.data());
-  for (i32 s = 0; s < first_.channels; ++s)
-    std::memcpy(strip + s * kernel + inside.from - x, row + s * plane_stride + inside.from,
-                static_cast<size_t>(std::max(inside.to - inside.from, 0)) * sizeof(T));
+  u32* const key = strips_.draft();
+  T* const strip = reinterpret_cast<T*>(key);
   // A border is zero when bytes have been scaled: it must not be taken for bytes of zero.
-  key_[static_cast<size_t>(pixel_words<T>(first_))] =
+  key[pixel_words<T>(first_)] =
       static_cast<u32>((inside.from - x) | (x + kernel - inside.to) << 16);
-  const i32 num = strips_.num(), number = strips_.number_of(key_.data());
-  if (number > num) widen_strip(strip);
+  if (inside.to - inside.from < kernel) std::fill_n(strip, first_.run(), T{0});
+  for (i32 s = 0; s < first_.channels; ++s)
+    copy_some(row + s * plane_stride + inside.from, inside.to - inside.from,
+              strip + s * kernel + inside.from - x);
+  const i32 num = strips_.num(), number = strips_.number_of_draft();
+  if (number > num) widen_strip(strip, inside.from - x, inside.to - x);
   return number;
 }
 
-// Appends the floats of a new strip, channels last.
+// Appends the floats of a new strip, channels last; pixels from .. to are inside.
 template <class T>
-void Patches::widen_strip(const T* strip) {
-  const u32 outside = key_[static_cast<size_t>(pixel_words<T>(first_))];
-  const i32 from = static_cast<i32>(outside & 0xFFFF);
-  const i32 to = first_.kernel - static_cast<i32>(outside >> 16);
+void Patches::widen_strip(const T* strip, i32 from, i32 to) {
   const size_t at = strip_floats_.size();
   strip_floats_.resize(at + static_cast<size_t>(first_.run()), 0.0F);
   float* const out = strip_floats_.data() + at;
@@ -171,41 +224,44 @@ void Patches::widen_strip(const T* strip) {
     }
 }
 
-void Patches::find_outputs(size_t layer) {
+void Patches::find_outputs(size_t layer, Seen& seen) {
   const TapGrid& grid = grids_[layer];
   const u8* const below = changed_[layer].data();
-  row_marks_.resize(static_cast<size_t>(grid.width + kWord));
-  const bool all = num_pictures_ == 0;
+  u8* const marks = row_marks_.data();
   for (i32 y = 0; y < grid.out_height; ++y) {
     const Inside rows(y * grid.row_stride - grid.top, grid.rows, grid.height);
-    u8* const marks = row_marks_.data();
-    std::memset(marks, all ? 1 : 0, static_cast<size_t>(grid.width));
-    for (i32 r = rows.from; r < rows.to; ++r)
-      for (i32 x = 0; x < grid.width; ++x) marks[x] |= below[r * grid.width + x];
-    u8* const changed = changed_[layer + 1].data() + y * grid.out_width;
-    i32* const now = now_[layer + 1].data() + y * grid.out_width;
-    std::memset(changed, 0, static_cast<size_t>(grid.out_width));
-    if (!any(marks, grid.width)) continue;
-    for (i32 x = 0; x < grid.out_width; ++x) {
-      const Inside columns(x * grid.column_stride - grid.left, grid.columns, grid.width);
-      if (!any(marks + columns.from, columns.to - columns.from)) continue;
-      const i32 number = number_output(layer, y, x);
-      changed[x] = static_cast<u8>(all || number != now[x]);
-      now[x] = number;
+    u64 some = 0;
+    for (i32 x = 0; x < grid.width; x += kWord) {  // the last word may end in the next row
+      u64 word = 0;
+      for (i32 r = rows.from; r < rows.to; ++r) word |= word_at(below + r * grid.width + x);
+      std::memcpy(marks + x, &word, kWord);
+      some |= word;
     }
+    u8* const changed = changed_[layer + 1].data() + y * grid.out_width;
+    i32* const now = seen.numbers[layer + 1].data() + y * grid.out_width;
+    std::memset(changed, 0, static_cast<size_t>(grid.out_width));
+    if (!some) continue;
+    for_each_marked(marks, windows_[layer + 1], [&](i32 x) {
+      const i32 number = number_output(layer, seen.numbers[layer], y, x);
+      changed[x] = static_cast<u8>(number != now[x]);
+      now[x] = number;
+    });
   }
 }
 
-i32 Patches::number_output(size_t layer, i32 y, i32 x) {
+i32 Patches::number_output(size_t layer, const std::vector<i32>& below, i32 y, i32 x) {
   const TapGrid& grid = grids_[layer];
   const i32 top = y * grid.row_stride - grid.top, left = x * grid.column_stride - grid.left;
   const Inside rows(top, grid.rows, grid.height), columns(left, grid.columns, grid.width);
-  key_.assign(static_cast<size_t>(keys_[layer].row_words()), 0);
-  for (i32 r = rows.from; r < rows.to; ++r)
-    std::memcpy(key_.data() + (r - top) * grid.columns + columns.from - left,
-                now_[layer].data() + r * grid.width + columns.from,
-                static_cast<size_t>(columns.to - columns.from) * sizeof(u32));
-  return keys_[layer].number_of(key_.data());
+  u32* const key = keys_[layer].draft();
+  if (rows.to - rows.from < grid.rows || columns.to - columns.from < grid.columns)
+    std::fill_n(key, grid.num_taps(), 0U);
+  for (i32 r = rows.from; r < rows.to; ++r) {
+    const i32* const from = below.data() + r * grid.width;
+    u32* const to = key + (r - top) * grid.columns - left;
+    for (i32 c = columns.from; c < columns.to; ++c) to[c] = static_cast<u32>(from[c]);
+  }
+  return keys_[layer].number_of_draft();
 }
 
 }  // namespace scanline

@@ -5,7 +5,7 @@
 // weights.
 //
 // Most of an Atari picture is empty, and most of the rest stands still: outputs whose inputs are
-// equal byte for byte are one output. A picture is compared with the one before it, and only what
+// equal byte for byte are one output. A picture is compared with an earlier one, and only what
 // differs is looked up: by its bytes in the first layer, by the numbers of its taps above.
 // Numbers count from 1 in the order of the pictures, so that they depend on nothing else; 0 is the
 // border of zeros.
@@ -45,33 +45,49 @@ class Patches {
   const float* strip_floats() const { return strip_floats_.data(); }
 
  private:
+  // A picture that was looked at: its pixels, and the numbers of its strips (grid 0) and of the
+  // outputs of layer l (grid l + 1).
+  struct Seen {
+    std::vector<u8> pixels;
+    std::vector<std::vector<i32>> numbers;
+  };
+
+  // Places of a row that an output reads: from one of them on, as a mask of bytes.
+  struct Window {
+    i32 from;
+    u64 mask;
+  };
+  using Windows = std::vector<Window>;
+  static Windows windows_of(i32 num, i32 stride, i32 before, i32 size, i32 end);
+  template <class Visit>
+  static void for_each_marked(const u8* marks, const Windows& windows, const Visit& visit);
+
+  Seen& lane(i32 number, bool is_new);
   template <class T>
-  void look_at(const Frames& frames, i32 first, i32 num);
+  void look_at(const T* picture, i64 plane_stride, Seen& seen);
   template <class T>
-  void find_strips(const T* picture, const T* before, i64 plane_stride, i64 before_stride);
+  bool mark_differences(const T* row, i64 plane_stride, T* seen);
   template <class T>
   i32 number_strip(const T* row, i64 plane_stride, i32 column);
   template <class T>
-  void widen_strip(const T* strip);
-  template <class T>
-  void remember(const T* picture, i64 plane_stride);
-  void find_outputs(size_t layer);
-  i32 number_output(size_t layer, i32 y, i32 x);
+  void widen_strip(const T* strip, i32 from, i32 to);
+  void find_outputs(size_t layer, Seen& seen);
+  i32 number_output(size_t layer, const std::vector<i32>& below, i32 y, i32 x);
 
   const ConvShape first_;
   std::vector<TapGrid> grids_;
+  std::vector<Windows> windows_;  // of strips, then of the outputs of each layer
   Numbered strips_;
   std::vector<float> strip_floats_;  // rows 0 .. num_strips, channels last
   std::vector<Numbered> keys_;       // per layer: the taps of its outputs
   Frames kind_{};
   i32 num_pictures_ = 0;
   std::vector<i32> outputs_;
-  // Of the last picture that was looked at: grid 0 holds strips, grid l + 1 the outputs of layer l.
-  std::vector<std::vector<i32>> now_;
-  std::vector<std::vector<u8>> changed_;  // marks, a few bytes longer than the grid
+  // A picture is compared with the one at its place in the call before, or with the last one.
+  std::vector<Seen> seen_;
+  i32 num_lanes_ = 0;
+  std::vector<std::vector<u8>> changed_;  // marks per grid, a few bytes longer than it
   std::vector<u8> row_marks_;
-  std::vector<u32> key_;
-  std::vector<u8> last_picture_;
 };
 
 }  // namespace scanline
