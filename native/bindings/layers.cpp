@@ -209,7 +209,7 @@ static void py_dense_backward(const Span& rows, const Span& weights, const Span&
 // Arrays of one size that are dense in the same order, whatever it is; `means` may be empty.
 static void py_rmsprop(const Spans& gradients, const Spans& parameters, const Spans& squares,
                        const Spans& means, float decay, float epsilon, bool epsilon_inside_root,
-                       float learning_rate) {
+                       float learning_rate, float gradient_scale) {
   std::vector<RmspropArrays> arrays;
   const size_t num = gradients.size();
   bool fits = parameters.size() == num && squares.size() == num;
@@ -223,7 +223,7 @@ static void py_rmsprop(const Spans& gradients, const Spans& parameters, const Sp
   }
   if (!fits) refuse_layers("gradient, parameter and averages must have one size.");
   nb::gil_scoped_release release;
-  rmsprop({decay, epsilon, epsilon_inside_root, learning_rate}, arrays);
+  rmsprop({decay, epsilon, epsilon_inside_root, learning_rate, gradient_scale}, arrays);
 }
 
 static double py_squared_norm(const Spans& spans) {

@@ -119,8 +119,7 @@ struct Gradient {
   Gradient(const DenseShape& shape, const float* out, const float* gradients)
       : rows(static_cast<size_t>(shape.num) * static_cast<size_t>(shape.units)),
         tiles(rows.size()),
-        sixes(shape.units / 6) {
-    while ((shape.units - 6 * sixes) % 4 != 0) --sixes;
+        sixes(num_sixes(shape.units)) {
     for (size_t i = 0; i < rows.size(); ++i)
       rows[i] = !shape.rectified || out[i] > 0.0F ? gradients[i] : 0.0F;
     for (i32 u = 0; u < shape.units; u += size_at(u))
@@ -132,10 +131,17 @@ struct Gradient {
   i32 size_at(i32 unit) const { return unit < 6 * sixes ? 6 : 4; }
 };
 
-// Sixteen columns of a matrix, one row after the other.
-void pack(const float* matrix, i32 num_rows, i64 stride, float* panel) {
+// Neighbouring columns of a matrix as panels of sixteen, each one row after the other. A row's
+// columns are read at one go: the next row is pages away.
+void pack(const float* matrix, i32 num_rows, i64 stride, i32 num_panels, float* panels) {
+  constexpr i32 kAhead = 8;
   for (i32 r = 0; r < num_rows; ++r)
-    std::memcpy(panel + r * kTileColumns, matrix + r * stride, kTileColumns * sizeof(float));
+    for (i32 p = 0; p < num_panels; ++p) {
+      const float* const from = matrix + r * stride + p * kTileColumns;
+      if (r + kAhead < num_rows)
+        _mm_prefetch(reinterpret_cast<const char*>(from + kAhead * stride), _MM_HINT_T0);
+      std::memcpy(panels + (p * num_rows + r) * kTileColumns, from, kTileColumns * sizeof(float));
+    }
 }
 
 template <i32 kRows>
@@ -150,15 +156,22 @@ void row_gradient_tile(const DenseShape& shape, const float* gradients, const fl
                 kTileColumns * sizeof(float));
 }
 
-void row_gradient_panel(const DenseShape& shape, const Gradient& gradient, const float* panel,
-                        float* to) {
-  i32 r = 0;
+void row_gradient_panels(const DenseShape& shape, const Gradient& gradient, const float* panels,
+                         i32 num_panels, float* to) {
+  const auto panel = [&](i32 p) { return panels + p * shape.units * kTileColumns; };
   const auto from = [&](i32 at) {
     return gradient.rows.data() + static_cast<i64>(at) * shape.units;
   };
-  const auto into = [&](i32 at) { return to + static_cast<i64>(at) * shape.inputs; };
-  for (; r + 6 <= shape.num; r += 6) row_gradient_tile<6>(shape, from(r), panel, into(r));
-  for (; r < shape.num; ++r) row_gradient_tile<1>(shape, from(r), panel, into(r));
+  const auto into = [&](i32 at, i32 p) {
+    return to + static_cast<i64>(at) * shape.inputs + p * kTileColumns;
+  };
+  const i32 sixes = num_sixes(shape.num);
+  for (i32 p = 0; p < num_panels; ++p) {
+    i32 r = 0;
+    for (; r < 6 * sixes; r += 6) row_gradient_tile<6>(shape, from(r), panel(p), into(r, p));
+    for (; r + 4 <= shape.num; r += 4) row_gradient_tile<4>(shape, from(r), panel(p), into(r, p));
+    for (; r < shape.num; ++r) row_gradient_tile<1>(shape, from(r), panel(p), into(r, p));
+  }
 }
 
 template <i32 kUnits>
@@ -176,15 +189,18 @@ __attribute__((noinline)) void weight_gradient_tile(const float* values, const f
   }
 }
 
-void weight_gradient_panel(const DenseShape& shape, const Gradient& gradient, const float* panel,
-                           float* to) {
+void weight_gradient_panels(const DenseShape& shape, const Gradient& gradient, const float* panels,
+                            i32 num_panels, float* to) {
   for (i32 u = 0; u < shape.units; u += gradient.size_at(u)) {
-    const float* values = gradient.tiles.data() + static_cast<i64>(u) * shape.num;
-    float* mine = to + static_cast<i64>(u) * shape.inputs;
-    if (gradient.size_at(u) == 6) {
-      weight_gradient_tile<6>(values, panel, shape.num, shape.inputs, mine);
-    } else {
-      weight_gradient_tile<4>(values, panel, shape.num, shape.inputs, mine);
+    const float* const values = gradient.tiles.data() + static_cast<i64>(u) * shape.num;
+    for (i32 p = 0; p < num_panels; ++p) {
+      const float* const panel = panels + p * shape.num * kTileColumns;
+      float* const mine = to + static_cast<i64>(u) * shape.inputs + p * kTileColumns;
+      if (gradient.size_at(u) == 6) {
+        weight_gradient_tile<6>(values, panel, shape.num, shape.inputs, mine);
+      } else {
+        weight_gradient_tile<4>(values, panel, shape.num, shape.inputs, mine);
+      }
     }
   }
 }
@@ -230,16 +246,15 @@ void dense_backward(const DenseShape& shape, const float* rows, const float* wei
   run_jobs(
       num_parts(shape.inputs, columns),
       [&](i32 job) {
-        static thread_local Floats panel;
-        panel.resize(static_cast<size_t>(std::max(shape.num, shape.units) * kTileColumns));
-        for (i32 k = job * columns; k < std::min(shape.inputs, (job + 1) * columns);
-             k += kTileColumns) {
-          pack(rows + k, shape.num, shape.inputs, panel.data());
-          weight_gradient_panel(shape, gradient, panel.data(), weight_gradients + k);
-          if (!row_gradients) continue;
-          pack(weights + k, shape.units, shape.inputs, panel.data());
-          row_gradient_panel(shape, gradient, panel.data(), row_gradients + k);
-        }
+        static thread_local Floats panels;
+        const i32 k = job * columns;
+        const i32 num_panels = std::min(kPanelsPerJob, (shape.inputs - k) / kTileColumns);
+        panels.resize(static_cast<size_t>(std::max(shape.num, shape.units) * columns));
+        pack(rows + k, shape.num, shape.inputs, num_panels, panels.data());
+        weight_gradient_panels(shape, gradient, panels.data(), num_panels, weight_gradients + k);
+        if (!row_gradients) return;
+        pack(weights + k, shape.units, shape.inputs, num_panels, panels.data());
+        row_gradient_panels(shape, gradient, panels.data(), num_panels, row_gradients + k);
       },
       size_of(shape.num));
 }

@@ -33,7 +33,7 @@ void step_part(const RmspropStep& step, i64 num, const float* __restrict gradien
   const float decay = step.decay, rest = static_cast<float>(1.0 - static_cast<double>(step.decay));
   const float inside = kInside ? step.epsilon : 0.0F, outside = kInside ? 0.0F : step.epsilon;
   for (i64 i = 0; i < num; ++i) {
-    const float g = gradient[i];
+    const float g = gradient[i] * step.gradient_scale;
     float spread = square[i] = square[i] * decay + rest * g * g;
     if (kCentred) {
       mean[i] = mean[i] * decay + rest * g;

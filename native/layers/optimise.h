@@ -2,7 +2,7 @@
 //
 // Takes arrays of floats, dense in the same order; changes parameters and averages in place. Arrays
 // are cut into parts of one size, so that no sum depends on the number of threads.
-// Knows no clipping and no schedule.
+// Knows no schedule, and not why a gradient is scaled.
 #pragma once
 
 #include <vector>
@@ -16,6 +16,7 @@ struct RmspropStep {
   float epsilon;
   bool epsilon_inside_root;  // sqrt(square + epsilon), else sqrt(square) + epsilon
   float learning_rate;
+  float gradient_scale;  // gradients are read times this
 };
 
 // One parameter with what belongs to it; `mean` is null unless the average is centred.

@@ -118,8 +118,7 @@ inline void add_filter_gradients(const Taps& taps, i32 num, i32 filters, i32 col
                                  const float* gradients, float* sums) {
   constexpr i32 kAtOnce = 96;  // outputs whose taps and gradients stay in the first-level cache
   const i32 depth = taps.depth(), tap = column / taps.floats, at = column % taps.floats;
-  i32 sixes = filters / 6;
-  while ((filters - 6 * sixes) % 4 != 0) --sixes;
+  const i32 sixes = num_sixes(filters);
   const float* columns[kAtOnce];
   for (i32 first = 1; first <= num; first += kAtOnce) {
     const i32 some = std::min(kAtOnce, num + 1 - first);

@@ -15,6 +15,13 @@ namespace scanline {
 constexpr i32 kTileRows = 6;
 constexpr i32 kTileColumns = 16;
 
+// How many tiles of six leave a rest that tiles of four can take; as many as fit where none do.
+inline i32 num_sixes(i32 num) {
+  for (i32 sixes = num / 6; sixes >= 0; --sixes)
+    if ((num - 6 * sixes) % 4 == 0) return sixes;
+  return num / 6;
+}
+
 template <i32 kRows>
 struct Tile {
   __m256 low[kRows], high[kRows];

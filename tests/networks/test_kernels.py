@@ -205,7 +205,7 @@ def test_wrong_arrays_are_refused() -> None:
     with pytest.raises(ValueError, match="sizes of one layer"):
         _native.dense_forward(span(torch.zeros(33)), (0, 33), (0, 16), (0, 16), True)
     with pytest.raises(ValueError, match="must have one size"):
-        _native.rmsprop([(0, 3)], [(0, 4)], [(0, 3)], [], 0.9, 0.1, False, 0.1)
+        _native.rmsprop([(0, 3)], [(0, 4)], [(0, 3)], [], 0.9, 0.1, False, 0.1, 1.0)
     with pytest.raises(ValueError, match="at least one thread"):
         _native.set_layer_threads(0)
 

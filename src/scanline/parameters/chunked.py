@@ -81,8 +81,9 @@ class Central:
         self.own_updates = 0
         """Updates of the store that were this learner's."""
 
-    def take_gradient(self) -> None:
+    def take_gradient(self, gradient_scale: float) -> None:
         self.flat.gather([each.grad for each in self.flat.parameters], self.gradient)
+        self.gradient.mul_(gradient_scale)
         if not torch.isfinite(self.gradient).all():
             raise NotFiniteGradientError("the gradient holds infinities or what is no number")
 
@@ -160,8 +161,8 @@ class ChunkedStep(Central):
         gradient = self.part(self.gradient, chunk)
         return optimiser_of(chunk.parameters, gradient, chunk.memories, pieces, settings)
 
-    def step(self, learning_rate: float) -> None:
-        self.take_gradient()
+    def step(self, learning_rate: float, gradient_scale: float = 1.0) -> None:
+        self.take_gradient(gradient_scale)
         self._rate = learning_rate
         self.visit(self._update)
         self.own_updates += 1
@@ -203,8 +204,8 @@ class MultiStepAdam(Central):
         self._num_steps = 0
         self._seen: dict[int, int] = {}  # updates of each chunk at the last merge
 
-    def step(self, learning_rate: float) -> None:
-        self.take_gradient()
+    def step(self, learning_rate: float, gradient_scale: float = 1.0) -> None:
+        self.take_gradient(gradient_scale)
         beta, square_beta = self._betas
         self._sum.mul_(beta).add_(self.gradient)
         self._square_sum.mul_(square_beta).addcmul_(self.gradient, self.gradient)

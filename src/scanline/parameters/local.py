@@ -18,7 +18,7 @@ from typing import Protocol, TypeVar, runtime_checkable
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils import clip_grads_with_norm_, get_total_norm
+from torch.nn.utils import get_total_norm
 
 from ..records import State, Views
 from ..spans import is_gapless, spans
@@ -68,9 +68,7 @@ class Group:
     def step(self, learning_rate: float) -> Tensor:
         """Clips, moves the parameters, and gives the norm from before the clip."""
         norm = total_norm(self.gradients())
-        if self.max_grad_norm and not norm < self.max_grad_norm:
-            clip_grads_with_norm_(self.parameters, self.max_grad_norm, norm, foreach=True)
-        self.optimiser.step(learning_rate)
+        self.optimiser.step(learning_rate, clip_factor(norm, self.max_grad_norm))
         return norm
 
 
@@ -223,6 +221,13 @@ def total_norm(gradients: Sequence[Tensor]) -> Tensor:
     from .. import _native
 
     return torch.tensor(math.sqrt(_native.squared_norm(spans(gradients))))
+
+
+def clip_factor(norm: Tensor, max_grad_norm: float | None) -> float:
+    """What shortens a gradient of this norm to the largest one, with the numbers of PyTorch."""
+    if not max_grad_norm or norm < max_grad_norm:
+        return 1.0
+    return float((max_grad_norm / (norm + 1e-6)).clamp(max=1.0))
 
 
 def checked_norm(max_grad_norm: float | None) -> float | None:

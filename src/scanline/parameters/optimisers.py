@@ -121,7 +121,8 @@ class OptimiserSettings:
 class Optimiser(Protocol):
     """Changes its parameters by their gradients; parameters without one stay as they are."""
 
-    def step(self, learning_rate: float) -> None: ...
+    def step(self, learning_rate: float, gradient_scale: float = 1.0) -> None:
+        """Takes every gradient times `gradient_scale`; what `.grad` holds afterwards is open."""
 
     def adopt(self, memories: Mapping[str, Sequence[Tensor]]) -> None:
         """Remembers in these tensors from now on, one per parameter, named by `memories`."""
@@ -149,14 +150,15 @@ class RMSProp:
         self._fused = fused and all(map(is_gapless, self.parameters))
 
     @torch.no_grad()
-    def step(self, learning_rate: float) -> None:
+    def step(self, learning_rate: float, gradient_scale: float = 1.0) -> None:
         moved = [i for i, each in enumerate(self.parameters) if each.grad is not None]
         if not moved:
             return
         gradients = [grad for each in self.parameters if (grad := each.grad) is not None]
         if self._fused and all(map(self._in_order, moved, gradients)):
-            self._step_in_one_pass(moved, gradients, learning_rate)
+            self._step_in_one_pass(moved, gradients, learning_rate, gradient_scale)
             return
+        scale(gradients, gradient_scale)
         denominators = self._denominators(moved, gradients)
         parameters = [self.parameters[i] for i in moved]
         torch._foreach_addcdiv_(parameters, gradients, denominators, value=-learning_rate)
@@ -166,7 +168,11 @@ class RMSProp:
         return gradient.stride() == self.parameters[place].stride()
 
     def _step_in_one_pass(
-        self, moved: list[int], gradients: list[Tensor], learning_rate: float
+        self,
+        moved: list[int],
+        gradients: list[Tensor],
+        learning_rate: float,
+        gradient_scale: float,
     ) -> None:
         from .. import _native
 
@@ -180,6 +186,7 @@ class RMSProp:
             settings.epsilon,
             settings.epsilon_inside_root,
             learning_rate,
+            gradient_scale,
         )
         torch.autograd.graph.increment_version([self.parameters[i] for i in moved])
 
@@ -234,7 +241,9 @@ class Adam:
             fused=True,
         )
 
-    def step(self, learning_rate: float) -> None:
+    @torch.no_grad()
+    def step(self, learning_rate: float, gradient_scale: float = 1.0) -> None:
+        scale([grad for each in self.parameters if (grad := each.grad) is not None], gradient_scale)
         for each in self.parameters:
             # The fused kernel walks raw memory and would pair the wrong numbers in silence.
             if each.grad is not None and each.grad.stride() != each.stride():
@@ -281,6 +290,11 @@ def build_optimiser(parameters: Sequence[Tensor], settings: OptimiserSettings) -
     if settings.kind == "adam":
         return Adam(parameters, settings)
     return RMSProp(parameters, settings)
+
+
+def scale(gradients: Sequence[Tensor], factor: float) -> None:
+    if factor != 1.0:
+        torch._foreach_mul_(gradients, factor)
 
 
 def copies(tensors: Iterable[Tensor]) -> list[Tensor]:
