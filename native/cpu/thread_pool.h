@@ -6,6 +6,7 @@
 // Any number of callers; each list has one owner at a time.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <functional>
@@ -47,11 +48,10 @@ class ThreadPool {
       work.queued = true;
       queue_.push_back(&work);
     }
-    if (num_jobs >= num_threads_) {
-      work_ready_.notify_all();
-    } else {
-      for (i32 i = 0; i < num_jobs; ++i) work_ready_.notify_one();
-    }
+    // One place is left for the caller: a thread that took its core would only hold it up on its
+    // way to `wait`. If it does not come, the last place is filled after the first job.
+    const i32 num_woken = std::max(1, std::min(num_jobs, num_threads_ - 1));
+    for (i32 i = 0; i < num_woken; ++i) work_ready_.notify_one();
   }
 
   // False if the list was not done in time.
@@ -95,9 +95,12 @@ class ThreadPool {
     ++num_running_;
     ++work.num_users;
     lock.unlock();
+    bool is_first = thread < num_threads_;
     for (i32 job = work.take(thread); job >= 0; job = work.take(thread)) {
       job_(job);
       work.finish_one();
+      if (is_first) fill_last_place(work);
+      is_first = false;
     }
     lock.lock();
     --num_running_;
@@ -107,6 +110,14 @@ class ThreadPool {
       remove(work);
     }
     if (work.num_users == 0) progress_.notify_all();
+  }
+
+  void fill_last_place(const Work& work) {
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      if (!work.queued || num_running_ >= num_threads_) return;
+    }
+    work_ready_.notify_one();
   }
 
   void remove(const Work& work) {

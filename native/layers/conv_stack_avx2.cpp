@@ -17,6 +17,7 @@ constexpr i32 kPicturesPerSegment = 128;  // bounds tables and memory; few pictu
 constexpr i32 kOutputsPerJob = 24;
 constexpr i32 kInputsPerJob = 48;
 constexpr i32 kPicturesPerJob = 4;
+constexpr i32 kPicturesWorthWaking = 8;
 
 using Floats = std::vector<float>;
 
@@ -81,6 +82,7 @@ class ConvPass::Segment {
   void forward(const Frames& frames, i32 first, i32 num, const std::vector<Floats>& panels,
                const Weights& weights, float* features) {
     const i32 before = num_pictures();
+    if (num >= kPicturesWorthWaking) expect_jobs();
     patches_.look(frames, first, num);
     for (size_t l = 0; l < shapes_.size(); ++l) compute(l, panels[l], weights.biases[l], num);
     copy_features(before, num, features);

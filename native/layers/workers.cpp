@@ -17,6 +17,7 @@ namespace {
 
 // Waking a thread that sleeps takes about as long, and a layer's next call comes sooner.
 constexpr auto kPatience = std::chrono::microseconds(200);
+constexpr auto kPatienceWhenExpecting = std::chrono::microseconds(500);
 // So many calls after two callers met, nobody looks around: the cores are wanted elsewhere.
 constexpr i32 kCrowdedCalls = 200;
 // Less than a large call gains by more threads.
@@ -41,6 +42,15 @@ class Workers {
 
   i32 num_threads() const { return static_cast<i32>(threads_.size()) + 1; }
 
+  void expect() {
+    if (num_asleep_.load() == 0) return;
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      expecting_.fetch_add(1);
+    }
+    begin_.notify_all();
+  }
+
   void run(i32 num_jobs, const LayerJob& job) {
     {
       std::lock_guard<std::mutex> lock(mutex_);
@@ -59,10 +69,15 @@ class Workers {
 
  private:
   void serve() {
-    u64 seen = 0;
+    u64 seen = 0, seen_expecting = 0;
     while (true) {
       const auto is_called = [&] { return stopping_.load() || round_.load() != seen; };
-      if (!soon(is_called)) sleep_until(is_called);
+      const bool expecting = expecting_.load() != seen_expecting;
+      seen_expecting = expecting_.load();
+      if (!soon(is_called, expecting ? kPatienceWhenExpecting : kPatience)) {
+        sleep_until([&] { return is_called() || expecting_.load() != seen_expecting; });
+        if (!is_called()) continue;
+      }
       if (stopping_.load()) return;
       seen = round_.load();
       take_jobs();
@@ -89,11 +104,11 @@ class Workers {
   }
 
   template <class Condition>
-  static bool soon(const Condition& condition) {
+  static bool soon(const Condition& condition, std::chrono::microseconds patience = kPatience) {
     if (crowded.load() > 0) return condition();
     const auto begun = std::chrono::steady_clock::now();
     while (!condition()) {
-      if (std::chrono::steady_clock::now() - begun > kPatience) return false;
+      if (std::chrono::steady_clock::now() - begun > patience) return false;
       pause();
     }
     return true;
@@ -109,7 +124,7 @@ class Workers {
   i32 num_jobs_ = 0;
   std::atomic<i32> next_{0};
   std::atomic<i32> num_inside_{0}, num_asleep_{0};
-  std::atomic<u64> round_{0};
+  std::atomic<u64> round_{0}, expecting_{0};
   std::atomic<bool> stopping_{false};
   std::vector<std::thread> threads_;
 };
@@ -153,6 +168,12 @@ void run_jobs(i32 num_jobs, const LayerJob& job, Size size) {
     if (lock.owns_lock()) return workers_for(num_threads).run(num_jobs, job);
   }
   for (i32 i = 0; i < num_jobs; ++i) job(i);
+}
+
+void expect_jobs() {
+  if (layer_threads() < 2 || crowded.load() > 0) return;
+  const std::unique_lock<std::timed_mutex> lock(busy, std::try_to_lock);
+  if (lock.owns_lock()) workers_for(layer_threads()).expect();
 }
 
 }  // namespace scanline

@@ -24,6 +24,9 @@ enum class Size { kSmall, kLarge };  // large: milliseconds, or part of a learne
 // Runs job(0) .. job(num_jobs - 1).
 void run_jobs(i32 num_jobs, const LayerJob& job, Size size = Size::kSmall);
 
+// Wakes the threads for jobs that will come within a fraction of a millisecond.
+void expect_jobs();
+
 // The size of a layer's call with so many pictures.
 inline Size size_of(i32 num_pictures) { return num_pictures < 16 ? Size::kSmall : Size::kLarge; }
 
