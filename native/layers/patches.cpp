@@ -2,7 +2,10 @@
 #include "patches.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
+
+#include "workers.h"
 
 namespace scanline {
 
@@ -27,6 +30,12 @@ u64 word_at(const void* bytes) {
   u64 word;
   std::memcpy(&word, bytes, kWord);
   return word;
+}
+
+void relax() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
 }
 
 // Most strips are eight pixels wide.
@@ -77,15 +86,15 @@ Patches::Patches(const std::vector<ConvShape>& shapes)
     : first_(shapes[0]), grids_(grids_of(shapes)), strips_(pixel_words<u8>(first_) + 1) {
   windows_.push_back(
       windows_of(grids_[0].width, first_.stride, first_.left, first_.kernel, first_.width));
-  i32 width = first_.width;
+  i32 width = 0;
   for (const TapGrid& grid : grids_) {
     windows_.push_back(
         windows_of(grid.out_width, grid.column_stride, grid.left, grid.columns, grid.width));
     keys_.emplace_back(grid.num_taps());
-    changed_.emplace_back(static_cast<size_t>(grid.height * grid.width + kWord));
+    changed_.emplace_back(static_cast<size_t>(grid.out_pixels() + kWord));
     width = std::max(width, grid.width);
   }
-  changed_.emplace_back(static_cast<size_t>(grids_.back().out_pixels() + kWord));
+  strip_marks_.resize(static_cast<size_t>(first_.width + kWord));
   row_marks_.resize(static_cast<size_t>(width + kWord));
   clear();
 }
@@ -104,65 +113,92 @@ bool Patches::takes(const Frames& frames) const {
 }
 
 void Patches::look(const Frames& frames, i32 first, i32 num) {
+  if (num_pictures_ == 0)
+    strips_.take_words((frames.bytes ? pixel_words<u8>(first_) : pixel_words<u32>(first_)) + 1);
   kind_ = frames;
-  const i32 num_lanes = num > kMostLanes ? 1 : num;
-  const bool are_new = num_lanes != num_lanes_;
-  for (i32 i = 0; i < num; ++i) {
-    Seen& seen = lane(i % num_lanes, are_new && i < num_lanes);
-    const i64 at = (first + i) * frames.picture_stride;
-    if (frames.bytes) {
-      look_at(static_cast<const u8*>(frames.data) + at, frames.plane_stride, seen);
-    } else {
-      look_at(static_cast<const u32*>(frames.data) + at, frames.plane_stride, seen);
-    }
-    const std::vector<i32>& top = seen.numbers.back();
-    outputs_.insert(outputs_.end(), top.begin(), top.end());
-    ++num_pictures_;
+  for (i32 done = 0; done < num; done += kMostLanes) {
+    const i32 some = std::min(kMostLanes, num - done);
+    make_lanes(some);
+    const Round round{frames, first + done};
+    std::atomic<i32> num_found{0};
+    // Jobs begin in their order: whoever waits for strips knows that somebody finds them.
+    run_jobs(
+        2,
+        [&](i32 job) {
+          for (i32 lane = 0; lane < some; ++lane) {
+            if (job == 0) {
+              find_strips(round, lane);
+              num_found.store(lane + 1, std::memory_order_release);
+            } else {
+              while (num_found.load(std::memory_order_acquire) <= lane) relax();
+              find_outputs(lane);
+            }
+          }
+        },
+        size_of(num));
+    num_lanes_ = std::max(num_lanes_, some);
+    num_pictures_ += some;
   }
-  num_lanes_ = num_lanes;
 }
 
-// What to compare a picture with. A new lane begins with the picture of the lane before it.
-Patches::Seen& Patches::lane(i32 number, bool is_new) {
-  const size_t at = static_cast<size_t>(number);
-  if (seen_.size() <= at) seen_.resize(at + 1);
-  if (is_new && number > 0) seen_[at] = seen_[at - 1];
-  return seen_[at];
+void Patches::make_lanes(i32 num) {
+  while (seen_.size() < static_cast<size_t>(num)) {
+    Seen seen;
+    for (const TapGrid& grid : grids_)
+      seen.numbers.emplace_back(static_cast<size_t>(grid.height * grid.width));
+    seen.numbers.emplace_back(static_cast<size_t>(grids_.back().out_pixels()));
+    seen.changed.resize(seen.numbers[0].size() + kWord);
+    seen_.push_back(std::move(seen));
+  }
 }
 
+void Patches::find_strips(const Round& round, i32 lane) {
+  Seen& seen = seen_[static_cast<size_t>(lane)];
+  const bool is_new = lane >= num_lanes_, all = is_new && lane == 0;
+  if (is_new && !all) {
+    const Seen& before = seen_[static_cast<size_t>(lane) - 1];
+    seen.pixels = before.pixels;
+    seen.numbers[0] = before.numbers[0];
+  }
+  const Frames& frames = round.frames;
+  const i64 at = (round.first + lane) * frames.picture_stride;
+  if (frames.bytes) {
+    find_strips(static_cast<const u8*>(frames.data) + at, frames.plane_stride, seen, all);
+  } else {
+    find_strips(static_cast<const u32*>(frames.data) + at, frames.plane_stride, seen, all);
+  }
+}
+
+// With `all` nothing has been seen yet.
 template <class T>
-void Patches::look_at(const T* picture, i64 plane_stride, Seen& seen) {
+void Patches::find_strips(const T* picture, i64 plane_stride, Seen& seen, bool all) {
   const i32 width = first_.width, columns = grids_[0].width;
-  const bool all = num_pictures_ == 0;
   if (all) {
-    strips_.take_words(pixel_words<T>(first_) + 1);
     seen.pixels.resize(static_cast<size_t>(first_.height * width * first_.channels) * sizeof(T));
-    seen.numbers.resize(grids_.size() + 1);
-    for (size_t g = 0; g < seen.numbers.size(); ++g)
-      seen.numbers[g].assign(changed_[g].size() - kWord, 0);
+    std::fill(seen.numbers[0].begin(), seen.numbers[0].end(), 0);
   }
   T* const pixels = reinterpret_cast<T*>(seen.pixels.data());
+  u8* const marks = strip_marks_.data();
   for (i32 y = 0; y < first_.height; ++y) {
     const T* const row = picture + y * width;
-    u8* const changed = changed_[0].data() + y * columns;
+    u8* const changed = seen.changed.data() + y * columns;
     std::memset(changed, 0, static_cast<size_t>(columns));
-    const bool differs = mark_differences(row, plane_stride, pixels + y * width);
-    if (all) std::memset(row_marks_.data(), 1, static_cast<size_t>(width));
+    const bool differs = mark_differences(row, plane_stride, pixels + y * width, marks);
+    if (all) std::memset(marks, 1, static_cast<size_t>(width));
     if (!differs && !all) continue;
     i32* const now = seen.numbers[0].data() + y * columns;
-    for_each_marked(row_marks_.data(), windows_[0], [&](i32 c) {
+    for_each_marked(marks, windows_[0], [&](i32 c) {
       const i32 number = number_strip(row, plane_stride, c);
       changed[c] = static_cast<u8>(number != now[c]);
       now[c] = number;
     });
   }
-  for (size_t l = 0; l < grids_.size(); ++l) find_outputs(l, seen);
 }
 
-// Marks the pixels of a row that differ in some plane from what was seen, which it replaces; gives
-// whether there are any.
+// Marks the pixels of a row that differ in some plane from what was seen; gives whether there are
+// any, and has seen them then.
 template <class T>
-bool Patches::mark_differences(const T* row, i64 plane_stride, T* seen) {
+bool Patches::mark_differences(const T* row, i64 plane_stride, T* seen, u8* marks) const {
   constexpr i32 kAtOnce = 8;
   const i32 width = first_.width, plane = first_.height * width;
   u64 all = 0;
@@ -179,7 +215,7 @@ bool Patches::mark_differences(const T* row, i64 plane_stride, T* seen) {
           each[i] |= row[s * plane_stride + at + i] ^ seen[s * plane + at + i];
       for (i32 i = 0; i < kAtOnce; ++i) different |= static_cast<u64>(each[i] != 0) << (8 * i);
     }
-    std::memcpy(row_marks_.data() + at, &different, kWord);
+    std::memcpy(marks + at, &different, kWord);
     all |= different;
   }
   if (all != 0)
@@ -224,9 +260,22 @@ void Patches::widen_strip(const T* strip, i32 from, i32 to) {
     }
 }
 
-void Patches::find_outputs(size_t layer, Seen& seen) {
+void Patches::find_outputs(i32 lane) {
+  Seen& seen = seen_[static_cast<size_t>(lane)];
+  const bool is_new = lane >= num_lanes_;
+  for (size_t l = 0; l < grids_.size(); ++l) {
+    std::vector<i32>& numbers = seen.numbers[l + 1];
+    if (is_new && lane > 0) numbers = seen_[static_cast<size_t>(lane) - 1].numbers[l + 1];
+    if (is_new && lane == 0) std::fill(numbers.begin(), numbers.end(), 0);
+    find_layer(l, seen);
+  }
+  const std::vector<i32>& top = seen.numbers.back();
+  outputs_.insert(outputs_.end(), top.begin(), top.end());
+}
+
+void Patches::find_layer(size_t layer, Seen& seen) {
   const TapGrid& grid = grids_[layer];
-  const u8* const below = changed_[layer].data();
+  const u8* const below = layer == 0 ? seen.changed.data() : changed_[layer - 1].data();
   u8* const marks = row_marks_.data();
   for (i32 y = 0; y < grid.out_height; ++y) {
     const Inside rows(y * grid.row_stride - grid.top, grid.rows, grid.height);
@@ -237,7 +286,7 @@ void Patches::find_outputs(size_t layer, Seen& seen) {
       std::memcpy(marks + x, &word, kWord);
       some |= word;
     }
-    u8* const changed = changed_[layer + 1].data() + y * grid.out_width;
+    u8* const changed = changed_[layer].data() + y * grid.out_width;
     i32* const now = seen.numbers[layer + 1].data() + y * grid.out_width;
     std::memset(changed, 0, static_cast<size_t>(grid.out_width));
     if (!some) continue;

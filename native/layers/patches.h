@@ -6,7 +6,8 @@
 //
 // Most of an Atari picture is empty, and most of the rest stands still: outputs whose inputs are
 // equal byte for byte are one output. A picture is compared with an earlier one, and only what
-// differs is looked up: by its bytes in the first layer, by the numbers of its taps above.
+// differs is looked up: by its bytes in the first layer, by the numbers of its taps above. Two
+// threads can share it: one finds strips, the other follows it with the outputs.
 // Numbers count from 1 in the order of the pictures, so that they depend on nothing else; 0 is the
 // border of zeros.
 #pragma once
@@ -50,6 +51,7 @@ class Patches {
   struct Seen {
     std::vector<u8> pixels;
     std::vector<std::vector<i32>> numbers;
+    std::vector<u8> changed;  // marks of the strips that differ from the picture before
   };
 
   // Places of a row that an output reads: from one of them on, as a mask of bytes.
@@ -62,16 +64,23 @@ class Patches {
   template <class Visit>
   static void for_each_marked(const u8* marks, const Windows& windows, const Visit& visit);
 
-  Seen& lane(i32 number, bool is_new);
+  // Pictures of one round, each in a lane of its own.
+  struct Round {
+    const Frames& frames;
+    i32 first;
+  };
+  void make_lanes(i32 num);
+  void find_strips(const Round& round, i32 lane);
   template <class T>
-  void look_at(const T* picture, i64 plane_stride, Seen& seen);
+  void find_strips(const T* picture, i64 plane_stride, Seen& seen, bool all);
+  void find_outputs(i32 lane);
   template <class T>
-  bool mark_differences(const T* row, i64 plane_stride, T* seen);
+  bool mark_differences(const T* row, i64 plane_stride, T* seen, u8* marks) const;
   template <class T>
   i32 number_strip(const T* row, i64 plane_stride, i32 column);
   template <class T>
   void widen_strip(const T* strip, i32 from, i32 to);
-  void find_outputs(size_t layer, Seen& seen);
+  void find_layer(size_t layer, Seen& seen);
   i32 number_output(size_t layer, const std::vector<i32>& below, i32 y, i32 x);
 
   const ConvShape first_;
@@ -83,11 +92,11 @@ class Patches {
   Frames kind_{};
   i32 num_pictures_ = 0;
   std::vector<i32> outputs_;
-  // A picture is compared with the one at its place in the call before, or with the last one.
+  // A picture is compared with the one at its place in the round before.
   std::vector<Seen> seen_;
   i32 num_lanes_ = 0;
-  std::vector<std::vector<u8>> changed_;  // marks per grid, a few bytes longer than it
-  std::vector<u8> row_marks_;
+  std::vector<std::vector<u8>> changed_;     // outputs per layer; a few bytes longer than its grid
+  std::vector<u8> strip_marks_, row_marks_;  // of one row: pixels, and what outputs read
 };
 
 }  // namespace scanline
