@@ -11,6 +11,7 @@
 
 #include "../layers/conv_stack.h"
 #include "../layers/dense.h"
+#include "../layers/draw.h"
 #include "../layers/normalise.h"
 #include "../layers/optimise.h"
 #include "../layers/workers.h"
@@ -247,6 +248,17 @@ static void py_normalise(const Pictures& pictures, const Span& mean, const Span&
             floats(out));
 }
 
+// Uniforms are the first of every row, `actions` 64-bit integers.
+static void py_draw_categorical(const Span& logits, const Span& uniforms, const Span& actions) {
+  const i32 num = static_cast<i32>(actions.second);
+  if (num == 0) return;
+  if (logits.second % actions.second != 0 || uniforms.second % actions.second != 0)
+    refuse_layers("logits, uniforms and actions do not have the sizes of one batch.");
+  draw_categorical(num, static_cast<i32>(logits.second / actions.second), floats(logits),
+                   floats(uniforms), static_cast<i64>(uniforms.second / actions.second),
+                   reinterpret_cast<i64*>(actions.first));
+}
+
 void bind_layers(nb::module_& m) {
   m.def("rmsprop", &py_rmsprop);
   m.def("squared_norm", &py_squared_norm);
@@ -255,6 +267,8 @@ void bind_layers(nb::module_& m) {
     if (num_threads < 1) refuse_layers("there must be at least one thread.");
     set_layer_threads(num_threads);
   });
+  m.def("draw_categorical", &py_draw_categorical, nb::arg("logits"), nb::arg("uniforms"),
+        nb::arg("actions"));
   m.def("dense_refusal", &dense_refusal);
   m.def("dense_forward", &py_dense_forward);
   m.def("dense_backward", &py_dense_backward, nb::arg("rows"), nb::arg("weights"), nb::arg("out"),

@@ -11,17 +11,37 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from .spans import span
 
-def categorical(logits: Tensor, uniform: Tensor) -> Tensor:
-    """Actions [N] by inverting the cumulated softmax of logits [N, A] at uniform [N]."""
+
+def categorical(logits: Tensor, uniforms: Tensor) -> Tensor:
+    """Actions [N] by inverting the cumulated softmax of logits [N, A] at uniforms [N, K].
+
+    The first uniform of a row counts. On a CPU one native call takes the place of six operations.
+    """
+    if all(map(_is_plain, (logits, uniforms))):
+        return _categorical_here(logits, uniforms)
     cumulated = torch.softmax(logits, dim=-1).cumsum(dim=-1)
-    drawn = (uniform[:, None] >= cumulated).sum(dim=-1)
+    drawn = (uniforms[:, :1] >= cumulated).sum(dim=-1)
     return drawn.clamp(max=logits.shape[-1] - 1)
 
 
-def action(logits: Tensor, uniform: Tensor, *, greedy: bool) -> Tensor:
-    """Actions [N] of a policy: the best of logits [N, A], or drawn."""
-    return logits.argmax(dim=-1) if greedy else categorical(logits, uniform)
+def _is_plain(numbers: Tensor) -> bool:
+    return numbers.is_cpu and numbers.dtype is torch.float32 and numbers.is_contiguous()
+
+
+def _categorical_here(logits: Tensor, uniforms: Tensor) -> Tensor:
+    from . import _native
+
+    actions = torch.empty(len(logits), dtype=torch.int64)
+    places = actions.data_ptr(), len(actions)
+    _native.draw_categorical(span(logits), span(uniforms), places)
+    return actions
+
+
+def action(logits: Tensor, uniforms: Tensor, *, greedy: bool) -> Tensor:
+    """Actions [N] of a policy: the best of logits [N, A], or drawn at uniforms [N, K]."""
+    return logits.argmax(dim=-1) if greedy else categorical(logits, uniforms)
 
 
 def log_probability(log_all: Tensor, actions: Tensor) -> Tensor:

@@ -51,7 +51,7 @@ class Defaults:
     def act(self, outputs: Outputs, context: ActContext) -> Acted:
         if context.greedy:
             return Acted(outputs.logits.argmax(dim=-1), {})
-        return Acted(draws.categorical(outputs.logits, context.uniforms[:, 0]), {})
+        return Acted(draws.categorical(outputs.logits, context.uniforms), {})
 
     def prepare(self, views: Views, slot: Slot) -> Experience:
         return Experience(slot)

@@ -93,7 +93,7 @@ class Ppo(Defaults):
         return dataclasses.replace(self, clip_anneal_agent_steps=agent_steps)
 
     def act(self, outputs: Outputs, context: ActContext) -> Acted:
-        actions = draws.action(outputs.logits, context.uniforms[:, 0], greedy=context.greedy)
+        actions = draws.action(outputs.logits, context.uniforms, greedy=context.greedy)
         taken = draws.log_probability(torch.log_softmax(outputs.logits, dim=-1), actions)
         return Acted(actions, {"log_probability": taken, "value": outputs.value})
 
