@@ -4,6 +4,10 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/vector.h>
 
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
+
 #include <array>
 #include <memory>
 #include <mutex>
@@ -259,7 +263,16 @@ static void py_draw_categorical(const Span& logits, const Span& uniforms, const 
                    reinterpret_cast<i64*>(actions.first));
 }
 
+// Gradients come and go with every update: their pages need not be made anew each time.
+static void keep_freed_memory() {
+#if defined(__GLIBC__)
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);
+  mallopt(M_TRIM_THRESHOLD, 128 << 20);
+#endif
+}
+
 void bind_layers(nb::module_& m) {
+  m.def("keep_freed_memory", &keep_freed_memory);
   m.def("rmsprop", &py_rmsprop);
   m.def("squared_norm", &py_squared_norm);
   m.def("layer_threads", &layer_threads);
