@@ -11,8 +11,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from .spans import span
-
 
 def categorical(logits: Tensor, uniforms: Tensor) -> Tensor:
     """Actions [N] by inverting the cumulated softmax of logits [N, A] at uniforms [N, K].
@@ -34,8 +32,8 @@ def _categorical_here(logits: Tensor, uniforms: Tensor) -> Tensor:
     from . import _native
 
     actions = torch.empty(len(logits), dtype=torch.int64)
-    places = actions.data_ptr(), len(actions)
-    _native.draw_categorical(span(logits), span(uniforms), places)
+    places = [(each.data_ptr(), each.numel()) for each in (logits, uniforms, actions)]
+    _native.draw_categorical(*places)
     return actions
 
 

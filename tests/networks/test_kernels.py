@@ -93,21 +93,25 @@ def drawn(name: str, num: int) -> Tensor:
 
 @pytest.mark.parametrize("name", NATIVE)
 def test_outputs_that_are_the_same_are_computed_once(name: str) -> None:
-    """Forwards it has the bits of a network that knows no bytes; backwards sums come in another
-    order."""
+    """Forwards it has the bits of a network that sees one picture at a time; backwards sums come in
+    another order."""
     native, plain = pair(name)
     observations = drawn(name, 8)
     pixels = native.trunk.pixels  # type: ignore[union-attr]
     floats = observations.float() * pixels.scale + pixels.offset
     with torch.no_grad():
-        assert torch.equal(native(observations).logits, native(floats).logits)
-    for found, unshared, expected in zip(
+        trunk = native.trunk
+        assert isinstance(trunk, nn.Module)
+        alone = torch.cat([trunk(each[None]) for each in observations])
+        assert torch.equal(trunk(observations), alone)
+        assert torch.equal(trunk(floats), alone)
+    for found, of_floats, expected in zip(
         gradients(native, observations),
         gradients(native, floats),
         gradients(plain, observations),
         strict=True,
     ):
-        assert_close(found, unshared)
+        assert_close(found, of_floats)
         assert_close(found, expected)
 
 
@@ -119,6 +123,23 @@ def test_every_number_of_pictures(num: int) -> None:
         gradients(native, observations), gradients(plain, observations), strict=True
     ):
         assert_close(found, expected)
+
+
+def test_more_pictures_than_share_their_outputs() -> None:
+    native, plain = pair("nips")
+    observations = drawn("nips", 300).roll(7, dims=0)
+    for found, expected in zip(
+        gradients(native, observations), gradients(plain, observations), strict=True
+    ):
+        assert_close(found, expected)
+
+
+def test_a_pass_that_is_used_again_knows_nothing_of_earlier_pictures() -> None:
+    native, _ = pair("nips")
+    fresh = [gradients(pair("nips")[0], drawn("nips", num)) for num in (9, 140, 3)]
+    for num, expected in zip((9, 140, 3), fresh, strict=True):
+        found = gradients(native, drawn("nips", num))
+        assert all(torch.equal(a, b) for a, b in zip(found, expected, strict=True))
 
 
 def test_stacks_that_share_their_frames_are_read_in_place() -> None:
@@ -138,7 +159,7 @@ def test_float_observations_are_taken_as_they_come() -> None:
 @pytest.mark.parametrize("num_threads", [2, 3])
 def test_threads_change_no_bit(num_threads: int) -> None:
     native, _ = pair("nature")
-    observations = pictures("nature", 21)
+    observations = torch.cat((pictures("nature", 21), drawn("nature", 60)))
     networks.share_cores(1, native=True)
     alone = gradients(native, observations)
     networks.share_cores(num_threads, native=True)
@@ -218,7 +239,7 @@ def rollout(network: nn.Module, memory: networks.Memory, steps: list[Tensor]) ->
 
 def test_recalled_activations_give_the_bits_of_a_second_forward_pass() -> None:
     native, _ = pair("nature")
-    observations = pictures("nature", 12)
+    observations = torch.cat((pictures("nature", 5), drawn("nature", 7)))
     expected = gradients(native, observations)
     memory = networks.Memory(native, 12)
     for _ in range(2):  # a second rollout starts anew
