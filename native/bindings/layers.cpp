@@ -66,7 +66,7 @@ class PassPool {
 
   std::unique_ptr<ConvPass> take() {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (free_.empty()) return std::make_unique<ConvPass>(stack_);
+    if (free_.empty()) return std::make_unique<ConvPass>(stack_.shapes());
     std::unique_ptr<ConvPass> pass = std::move(free_.back());
     free_.pop_back();
     return pass;
@@ -96,12 +96,18 @@ class PyConvPass {
 
   void clear() { pass_->clear(); }
 
-  void forward(const Pictures& pictures, const Spans& weights, const Span& features) {
+  // `keeps` is false for pictures that nobody will go back from.
+  void forward(const Pictures& pictures, const Spans& weights, const Span& features, bool keeps) {
     const i32 num = num_of(pictures);
     check_weights(weights);
     check_size(features, num, pool_->stack().feature_floats(), "features");
+    const ConvPass::Weights pairs = pairs_of<ConvPass::Weights>(weights);
     nb::gil_scoped_release release;
-    pass_->forward(pictures.frames, num, pairs_of<ConvPass::Weights>(weights), floats(features));
+    if (keeps) {
+      pass_->forward(pictures.frames, num, pairs, floats(features));
+    } else {
+      pass_->peek(pictures.frames, num, pairs, floats(features));
+    }
   }
 
   void backward(const Spans& weights, const Span& feature_gradients, const Spans& gradients) {
@@ -304,7 +310,7 @@ void bind_layers(nb::module_& m) {
   nb::class_<PyConvPass>(m, "ConvPass")
       .def("clear", &PyConvPass::clear)
       .def("forward", &PyConvPass::forward, nb::arg("pictures"), nb::arg("weights"),
-           nb::arg("features"))
+           nb::arg("features"), nb::arg("keeps") = true)
       .def("backward", &PyConvPass::backward, nb::arg("weights"), nb::arg("feature_gradients"),
            nb::arg("gradients"));
 }

@@ -8,10 +8,11 @@ static const char* const kReason = "this build has kernels for x86-64 only";
 
 const char* ConvStack::refusal(const std::vector<ConvShape>&) { return kReason; }
 class ConvPass::Segment {};
-ConvPass::ConvPass(const ConvStack& stack) : shapes_(stack.shapes()) {}
+ConvPass::ConvPass(std::vector<ConvShape> shapes) : shapes_(std::move(shapes)) {}
 ConvPass::~ConvPass() = default;
 void ConvPass::clear() {}
 void ConvPass::forward(const Frames&, i32, const Weights&, float*) {}
+void ConvPass::peek(const Frames&, i32, const Weights&, float*) {}
 void ConvPass::backward(const Weights&, const float*, const Gradients&) {}
 
 const char* dense_refusal(i32, i32) { return kReason; }

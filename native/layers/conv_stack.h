@@ -46,7 +46,7 @@ class ConvPass {
     std::vector<float*> filters, biases;
   };
 
-  explicit ConvPass(const ConvStack& stack);
+  explicit ConvPass(std::vector<ConvShape> shapes);
   ~ConvPass();
 
   // Forgets pictures and weights, and keeps the memory.
@@ -55,12 +55,15 @@ class ConvPass {
 
   // Adds pictures; the weights are those of the earlier ones.
   void forward(const Frames& frames, i32 num, const Weights& weights, float* features);
+  // The same for pictures that nobody will go back from, helped by what is known of the others.
+  void peek(const Frames& frames, i32 num, const Weights& weights, float* features);
   // Gradients of all pictures, in the order in which they came.
   void backward(const Weights& weights, const float* feature_gradients, const Gradients& gradients);
 
  private:
   class Segment;
   Segment& segment_for(const Frames& frames);
+  void pack_weights(const Weights& weights);
 
   std::vector<ConvShape> shapes_;
   i32 num_pictures_ = 0;

@@ -73,19 +73,22 @@ class ConvPass::Segment {
 
   void clear() {
     patches_.clear();
-    for (Layer& layer : layers_) layer.num = 0;
+    for (Layer& layer : layers_) layer.num = layer.num_computed = 0;
   }
 
   bool takes(const Frames& frames) const { return patches_.takes(frames); }
   i32 num_pictures() const { return patches_.num_pictures(); }
 
+  // Pictures that are not kept leave nothing but known outputs.
   void forward(const Frames& frames, i32 first, i32 num, const std::vector<Floats>& panels,
-               const Weights& weights, float* features) {
+               const Weights& weights, bool keeps, float* features) {
     const i32 before = num_pictures();
     if (num >= kPicturesWorthWaking) expect_jobs();
     patches_.look(frames, first, num);
     for (size_t l = 0; l < shapes_.size(); ++l) compute(l, panels[l], weights.biases[l], num);
     copy_features(before, num, features);
+    if (!keeps) return patches_.forget_last(num);
+    for (Layer& layer : layers_) layer.num = layer.num_computed;
   }
 
   // Adds to the gradients; `panels` are for the way back.
@@ -99,9 +102,10 @@ class ConvPass::Segment {
   }
 
  private:
-  // The different outputs of one layer, rows 0 .. num of as many floats as there are filters.
+  // The different outputs of one layer, in rows from 0 on of as many floats as there are filters.
   struct Layer {
-    i32 num = 0;
+    i32 num = 0;           // 1 .. num are those of the pictures that are kept
+    i32 num_computed = 0;  // those of pictures that were only looked at follow
     Floats outputs, gradients;
   };
 
@@ -115,10 +119,10 @@ class ConvPass::Segment {
   // Outputs that are new since the last call.
   void compute(size_t l, const Floats& panels, const float* biases, i32 num_pictures) {
     Layer& layer = layers_[l];
-    const i32 filters = shapes_[l].filters, first = layer.num + 1, num = patches_.num(l);
+    const i32 filters = shapes_[l].filters, first = layer.num_computed + 1, num = patches_.num(l);
     layer.outputs.resize(static_cast<size_t>(num + 1) * static_cast<size_t>(filters));
-    if (layer.num == 0) std::fill_n(layer.outputs.begin(), filters, 0.0F);
-    layer.num = num;
+    if (first == 1) std::fill_n(layer.outputs.begin(), filters, 0.0F);
+    layer.num_computed = num;
     const Taps sources = taps(l);
     run_jobs(
         num_parts(num + 1 - first, kOutputsPerJob),
@@ -154,8 +158,8 @@ class ConvPass::Segment {
         static_cast<i32>(shapes_.size()) - 1,
         [&](i32 job) {
           const size_t l = static_cast<size_t>(job) + 1;
-          readers_[l].list(patches_.taps(l), patches_.taps_stride(l), patches_.num(l),
-                           patches_.grid(l).num_taps(), patches_.num(l - 1));
+          readers_[l].list(patches_.taps(l), patches_.taps_stride(l), layers_[l].num,
+                           patches_.grid(l).num_taps(), layers_[l - 1].num);
         },
         Size::kLarge);
   }
@@ -238,7 +242,8 @@ const char* ConvStack::refusal(const std::vector<ConvShape>& shapes) {
   return nullptr;
 }
 
-ConvPass::ConvPass(const ConvStack& stack) : shapes_(stack.shapes()), panels_(shapes_.size()) {}
+ConvPass::ConvPass(std::vector<ConvShape> shapes)
+    : shapes_(std::move(shapes)), panels_(shapes_.size()) {}
 ConvPass::~ConvPass() = default;
 
 void ConvPass::clear() {
@@ -257,19 +262,31 @@ ConvPass::Segment& ConvPass::segment_for(const Frames& frames) {
   return *segments_[num_segments_++];
 }
 
+void ConvPass::pack_weights(const Weights& weights) {
+  for (size_t l = 0; l < shapes_.size(); ++l)
+    pack_forwards(shapes_[l], weights.filters[l], panels_[l]);
+}
+
 void ConvPass::forward(const Frames& frames, i32 num, const Weights& weights, float* features) {
-  if (num_pictures_ == 0)
-    for (size_t l = 0; l < shapes_.size(); ++l)
-      pack_forwards(shapes_[l], weights.filters[l], panels_[l]);
+  if (num_pictures_ == 0) pack_weights(weights);
   const ConvShape& top = shapes_.back();
   for (i32 first = 0; first < num;) {
     Segment& segment = segment_for(frames);
     const i32 some = std::min(num - first, kPicturesPerSegment - segment.num_pictures());
-    segment.forward(frames, first, some, panels_, weights,
+    segment.forward(frames, first, some, panels_, weights, true,
                     features + static_cast<i64>(first) * top.out_pixels() * top.filters);
     first += some;
     num_pictures_ += some;
   }
+}
+
+void ConvPass::peek(const Frames& frames, i32 num, const Weights& weights, float* features) {
+  if (num_segments_ > 0 && segments_[num_segments_ - 1]->takes(frames)) {
+    segments_[num_segments_ - 1]->forward(frames, 0, num, panels_, weights, false, features);
+    return;
+  }
+  ConvPass alone(shapes_);
+  alone.forward(frames, num, weights, features);
 }
 
 void ConvPass::backward(const Weights& weights, const float* feature_gradients,

@@ -58,12 +58,12 @@ __attribute__((noinline)) void dot_products(const float* rows, const float* weig
 struct Block {
   const float* weights;
   i32 num_units, num;
-  i32 num_ahead;  // units whose next stretch is not on its way yet
+  const float* next;  // weights of the stretch that comes after this one, or null
+  i32 num_ahead = 0;  // units whose next stretch is on its way
 
   // The next stretch of one more unit, or null.
   const float* ahead(i64 inputs) {
-    if (num_ahead == 0) return nullptr;
-    return weights + (num_units - num_ahead--) * inputs + num;
+    return next && num_ahead < num_units ? next + num_ahead++ * inputs : nullptr;
   }
 };
 
@@ -84,18 +84,19 @@ void add_units(const DenseShape& shape, const float* rows, Block& block, float* 
   for (; u < block.num_units; ++u) add_dots<kRows, 1>(shape, rows, block, u, out);
 }
 
-// Units first .. first + num_units of all rows.
+// Units first .. first + num_units of all rows. `next` is where this thread will probably go on.
 void forward_units(const DenseShape& shape, const float* rows, const float* weights,
-                   const float* biases, i32 first, i32 num_units, float* out) {
+                   const float* biases, i32 first, i32 num_units, const float* next, float* out) {
   for (i32 r = 0; r < shape.num; ++r)
     std::copy_n(biases + first, num_units, out + static_cast<i64>(r) * shape.units + first);
   for (i32 r_first = 0; r_first < shape.num; r_first += kRowsAtOnce) {
     const i32 end = std::min(shape.num, r_first + kRowsAtOnce);
     for (i32 k = 0; k < shape.inputs; k += kInputsAtOnce) {
       const i32 num = std::min(kInputsAtOnce, shape.inputs - k);
-      const bool last = k + num == shape.inputs;
-      Block block{weights + static_cast<i64>(first) * shape.inputs + k, num_units, num,
-                  last ? 0 : num_units};
+      const float* const mine = weights + static_cast<i64>(first) * shape.inputs;
+      const bool ends = k + num == shape.inputs;
+      Block block{mine + k, num_units, num,
+                  ends ? (end < shape.num ? mine : next) : mine + k + num};
       i32 r = r_first;
       const auto row = [&](i32 at) { return rows + static_cast<i64>(at) * shape.inputs + k; };
       const auto to = [&](i32 at) { return out + static_cast<i64>(at) * shape.units + first; };
@@ -230,9 +231,11 @@ void dense_forward(const DenseShape& shape, const float* rows, const float* weig
   run_jobs(
       num_parts(shape.units, kUnitsPerJob),
       [&](i32 job) {
-        const i32 first = job * kUnitsPerJob;
+        const i32 first = job * kUnitsPerJob, then = first + layer_threads() * kUnitsPerJob;
+        const bool goes_on = then + kUnitsPerJob <= shape.units;
         forward_units(shape, rows, weights, biases, first,
-                      std::min(kUnitsPerJob, shape.units - first), out);
+                      std::min(kUnitsPerJob, shape.units - first),
+                      goes_on ? weights + static_cast<i64>(then) * shape.inputs : nullptr, out);
       },
       size_of(shape.num));
 }

@@ -141,6 +141,12 @@ void Patches::look(const Frames& frames, i32 first, i32 num) {
   }
 }
 
+void Patches::forget_last(i32 num) {
+  num_pictures_ -= num;
+  outputs_.resize(static_cast<size_t>(num_pictures_) *
+                  static_cast<size_t>(grids_.back().out_pixels()));
+}
+
 void Patches::make_lanes(i32 num) {
   while (seen_.size() < static_cast<size_t>(num)) {
     Seen seen;

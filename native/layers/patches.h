@@ -29,6 +29,8 @@ class Patches {
   // Whether pictures of this kind can join those that are here.
   bool takes(const Frames& frames) const;
   void look(const Frames& frames, i32 first, i32 num);
+  // Takes back the last pictures, but not their numbers; some picture must be left.
+  void forget_last(i32 num);
 
   i32 num_pictures() const { return num_pictures_; }
   // Numbers of the last layer's outputs in one picture, row by row.

@@ -258,6 +258,35 @@ def test_what_is_recalled_is_not_computed() -> None:
     assert torch.equal(other.logits, native(pictures("nature", 4)).logits)
 
 
+def test_pictures_that_are_not_kept_are_helped_and_leave_no_trace() -> None:
+    native, _ = pair("nature")
+    observations, beyond = drawn("nature", 12), drawn("nature", 5).flip(0)
+    expected = gradients(native, observations)
+    memory = networks.Memory(native, 12)
+    with memory.keeping(), torch.inference_mode():
+        for some in observations.chunk(3):
+            native(some)
+        peeked = native(beyond).logits
+    with torch.no_grad():
+        assert torch.equal(peeked, native(beyond).logits)
+    with memory.recalling():
+        found = gradients(native, observations)
+    assert all(torch.equal(a, b) for a, b in zip(found, expected, strict=True))
+
+
+def test_weights_that_move_during_a_rollout_act_at_once() -> None:
+    native, _ = pair("nips")
+    observations = drawn("nips", 6)
+    memory = networks.Memory(native, 12)
+    with memory.keeping(), torch.inference_mode():
+        native(observations)
+        with torch.inference_mode(False), torch.no_grad():
+            next(native.parameters()).mul_(1.5)
+        found = native(observations).logits
+    with torch.no_grad():
+        assert torch.equal(found, native(observations).logits)
+
+
 @pytest.mark.parametrize("case", ["a weight moved", "rows are missing", "more rows than room"])
 def test_nothing_is_recalled_when(case: str) -> None:
     native, _ = pair("nips")

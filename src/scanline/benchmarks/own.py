@@ -104,8 +104,8 @@ def rollout_limit(loop: Loop, seconds: float) -> float:
         with loop.memory.keeping():
             for t in range(slot.num_steps):
                 loop.policy(slot.observation(t), uniforms, 0)
-        with torch.no_grad():
-            loop.store.put(loop.algorithm.prepare(loop.parameters.views, slot))
+            with torch.no_grad():
+                loop.store.put(loop.algorithm.prepare(loop.parameters.views, slot))
         for batch in loop.store.batches():
             _update(loop, batch)
 

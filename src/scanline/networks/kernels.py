@@ -101,8 +101,8 @@ def conv_features(
         learned: Tensor = _ConvFeatures.apply(features, work, *weights)  # type: ignore[no-untyped-call]
         return learned
     room = memory.room(convs, num, (width,), native.begin)
-    (features,), work = room or ([torch.empty((num, width))], native.begin())
-    _forward(work, observations, pixels, weights, features)
+    (features,), work = room or ([torch.empty((num, width))], memory.work(convs) or native.begin())
+    _forward(work, observations, pixels, weights, features, keeps=room is not None)
     return features
 
 
@@ -139,9 +139,11 @@ def _forward(
     pixels: PixelScale,
     weights: Sequence[Tensor],
     features: Tensor,
+    *,
+    keeps: bool = True,
 ) -> None:
     frames = pictures(observations, pixels.scale, pixels.offset)
-    work.forward(frames, spans(weights), span(features))
+    work.forward(frames, spans(weights), span(features), keeps)
 
 
 class _ConvFeatures(torch.autograd.Function):

@@ -67,8 +67,11 @@ class Memory:
     def room(
         self, layer: nn.Module, num: int, widths: Sequence[int], begin: Begin | None
     ) -> tuple[list[Tensor], Any] | None:
-        """Places for the next rows and the work on them, or None when the rollout is full."""
-        if not self._capacity_rows:
+        """Places for the next rows and the work on them, or None.
+
+        None when the rollout is full, and once a weight has moved: work goes on from earlier rows.
+        """
+        if not self._capacity_rows or not self._is_current():
             return None
         kept = self._layers.get(layer)
         if kept is None:
@@ -76,19 +79,28 @@ class Memory:
                 arrays = [torch.empty((self._capacity_rows, width)) for width in widths]
             kept = self._layers[layer] = Kept(arrays, begin() if begin else None)
         first, end = kept.num_rows, kept.num_rows + num
+        if end > self._capacity_rows:
+            return None
         if first == 0 and kept.work is not None:
             kept.work.clear()
         kept.num_rows = end
-        if end > self._capacity_rows:
-            return None
         return [each[first:end] for each in kept.arrays], kept.work
+
+    def work(self, layer: nn.Module) -> Any | None:
+        """The work on the rows that are kept, of help to rows that need not be."""
+        kept = self._layers.get(layer)
+        return kept.work if kept is not None and kept.num_rows and self._is_current() else None
 
     def recalled(self, layer: nn.Module, num: int) -> tuple[list[Tensor], Any] | None:
         """All rows, if there are `num` of them and no weight of the network has moved since."""
         kept = self._layers.get(layer)
         if kept is None or not kept.num_rows == num == self._capacity_rows:
             return None
-        return (kept.arrays, kept.work) if self._versions == self._versions_now() else None
+        return (kept.arrays, kept.work) if self._is_current() else None
+
+    def _is_current(self) -> bool:
+        """Whether no weight has moved since the first row."""
+        return self._versions == self._versions_now()
 
     def _versions_now(self) -> list[int]:
         """PyTorch counts the changes of every tensor."""
@@ -121,6 +133,12 @@ def room(
     """Places for the activations of a forward pass, where somebody wants them kept."""
     keeper = _current.keeper
     return keeper.room(layer, num, widths, begin) if keeper else None
+
+
+def work(layer: nn.Module) -> Any | None:
+    """The work on rows that are kept meanwhile, where there are any."""
+    keeper = _current.keeper
+    return keeper.work(layer) if keeper else None
 
 
 def recalled(layer: nn.Module, num: int) -> tuple[list[Tensor], Any] | None:

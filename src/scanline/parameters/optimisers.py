@@ -292,7 +292,7 @@ def build_optimiser(parameters: Sequence[Tensor], settings: OptimiserSettings) -
     return RMSProp(parameters, settings)
 
 
-def scale(gradients: Sequence[Tensor], factor: float) -> None:
+def scale(gradients: list[Tensor], factor: float) -> None:
     if factor != 1.0:
         torch._foreach_mul_(gradients, factor)
 

@@ -52,9 +52,9 @@ def collect(loop: Loop, session: Listener) -> int:
     into.agent_steps = session.progress.agent_steps
     with loop.memory.keeping():
         slot = loop.sampler.collect(loop.policy, into=into)
-    session.spans.mark(LEARNING)
-    with torch.no_grad():
-        experience = loop.algorithm.prepare(loop.parameters.views, slot)
+        session.spans.mark(LEARNING)
+        with torch.no_grad():
+            experience = loop.algorithm.prepare(loop.parameters.views, slot)
     loop.parameters.keep(experience.state)
     loop.store.put(experience)
     session.collected(slot, loop.sampler.drain_episodes())
