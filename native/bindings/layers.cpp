@@ -190,7 +190,7 @@ static DenseShape dense_shape(const Span& rows, const Span& weights, const Span&
                          rectified};
   if (weights.second != units * inputs || rows.second != num * inputs)
     refuse_layers("rows, weights and biases do not have the sizes of one layer.");
-  if (const char* reason = dense_refusal(shape.inputs, shape.units)) refuse_layers(reason);
+  if (const char* reason = dense_refusal(shape.inputs)) refuse_layers(reason);
   check_size(out, shape.num, shape.units, "out");
   return shape;
 }

@@ -15,7 +15,7 @@ void ConvPass::forward(const Frames&, i32, const Weights&, float*) {}
 void ConvPass::peek(const Frames&, i32, const Weights&, float*) {}
 void ConvPass::backward(const Weights&, const float*, const Gradients&) {}
 
-const char* dense_refusal(i32, i32) { return kReason; }
+const char* dense_refusal(i32) { return kReason; }
 void dense_forward(const DenseShape&, const float*, const float*, const float*, float*) {}
 void dense_backward(const DenseShape&, const float*, const float*, const float*, const float*,
                     float*, float*, float*) {}

@@ -1,4 +1,4 @@
-// dense.h -- one dense layer and its rectifier, forwards and backwards.
+// dense.h -- one dense layer, with a rectifier or without, forwards and backwards.
 //
 // Takes rows [num, inputs] and weights [units, inputs], all contiguous; gives rows [num, units] and
 // gradients in the layout of what they belong to. Knows no loss, no optimiser and no Python.
@@ -16,7 +16,7 @@ struct DenseShape {
 };
 
 // Why such a layer cannot run here, or nullptr.
-const char* dense_refusal(i32 inputs, i32 units);
+const char* dense_refusal(i32 inputs);
 
 void dense_forward(const DenseShape& shape, const float* rows, const float* weights,
                    const float* biases, float* out);

@@ -114,12 +114,13 @@ void forward_units(const DenseShape& shape, const float* rows, const float* weig
 // The gradient behind the rectifier, by rows and by tiles of units.
 struct Gradient {
   Floats rows;   // [num, units]
-  Floats tiles;  // [units / size][num][size], sizes six and then four
-  i32 sixes;
+  Floats tiles;  // [units / size][num][size], sizes six, then four, then one
+  i32 num_units, sixes;
 
   Gradient(const DenseShape& shape, const float* out, const float* gradients)
       : rows(static_cast<size_t>(shape.num) * static_cast<size_t>(shape.units)),
         tiles(rows.size()),
+        num_units(shape.units),
         sixes(num_sixes(shape.units)) {
     for (size_t i = 0; i < rows.size(); ++i)
       rows[i] = !shape.rectified || out[i] > 0.0F ? gradients[i] : 0.0F;
@@ -129,7 +130,7 @@ struct Gradient {
                     tiles.data() + static_cast<i64>(u) * shape.num + r * size_at(u));
   }
 
-  i32 size_at(i32 unit) const { return unit < 6 * sixes ? 6 : 4; }
+  i32 size_at(i32 unit) const { return unit < 6 * sixes ? 6 : num_units - unit >= 4 ? 4 : 1; }
 };
 
 // Neighbouring columns of a matrix as panels of sixteen, each one row after the other. A row's
@@ -197,10 +198,15 @@ void weight_gradient_panels(const DenseShape& shape, const Gradient& gradient, c
     for (i32 p = 0; p < num_panels; ++p) {
       const float* const panel = panels + p * shape.num * kTileColumns;
       float* const mine = to + static_cast<i64>(u) * shape.inputs + p * kTileColumns;
-      if (gradient.size_at(u) == 6) {
-        weight_gradient_tile<6>(values, panel, shape.num, shape.inputs, mine);
-      } else {
-        weight_gradient_tile<4>(values, panel, shape.num, shape.inputs, mine);
+      switch (gradient.size_at(u)) {
+        case 6:
+          weight_gradient_tile<6>(values, panel, shape.num, shape.inputs, mine);
+          break;
+        case 4:
+          weight_gradient_tile<4>(values, panel, shape.num, shape.inputs, mine);
+          break;
+        default:
+          weight_gradient_tile<1>(values, panel, shape.num, shape.inputs, mine);
       }
     }
   }
@@ -218,11 +224,10 @@ i32 num_parts(i32 whole, i32 part) { return (whole + part - 1) / part; }
 
 }  // namespace
 
-const char* dense_refusal(i32 inputs, i32 units) {
+const char* dense_refusal(i32 inputs) {
   if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
     return "the processor has no AVX2 or FMA";
   if (inputs % kTileColumns != 0) return "inputs must be a multiple of 16";
-  if (units % 4 != 0) return "units must be a multiple of 4";
   return nullptr;
 }
 

@@ -43,10 +43,10 @@ def native_convolutions(sizes: Sizes) -> ConvStack | None:
 
 
 @functools.lru_cache
-def has_native_dense(inputs: int, units: int) -> bool:
+def has_native_dense(inputs: int) -> bool:
     from .. import _native
 
-    return _native.dense_refusal(inputs, units) is None
+    return _native.dense_refusal(inputs) is None
 
 
 def share_cores(num_threads: int, native: bool) -> None:
@@ -107,21 +107,29 @@ def conv_features(
 
 
 def dense_rectified(layer: nn.Linear, rows: Tensor) -> Tensor:
-    """max(0, rows @ weights + bias)."""
-    weights, num = [layer.weight, layer.bias], len(rows)
+    """max(0, rows @ weights + bias), remembered where a rollout is kept."""
+    num = len(rows)
     if torch.is_grad_enabled():
         known = memory.recalled(layer, num)
         done = known[0][0] if known else None
-        out: Tensor = _DenseRectified.apply(rows, *weights, done)  # type: ignore[no-untyped-call]
-        return out
+        return _with_gradient(layer, rows, done, rectified=True)
     room = memory.room(layer, num, (layer.out_features,))
-    return _dense_forward(rows, layer.weight, layer.bias, room[0][0] if room else None)
+    return _dense_forward(
+        rows, layer.weight, layer.bias, room[0][0] if room else None, rectified=True
+    )
+
+
+def dense(layer: nn.Linear, rows: Tensor) -> Tensor:
+    """rows @ weights + bias."""
+    if torch.is_grad_enabled():
+        return _with_gradient(layer, rows, None, rectified=False)
+    return _dense_forward(rows, layer.weight, layer.bias, None, rectified=False)
 
 
 def can_be_native(layer: nn.Linear, rows: Tensor) -> bool:
-    """Whether `dense_rectified` takes this layer and these rows."""
-    on_cpu = rows.device.type == "cpu" and rows.dtype == torch.float32
-    return on_cpu and rows.dim() == 2 and has_native_dense(layer.in_features, layer.out_features)
+    """Whether `dense` and `dense_rectified` take this layer and these rows."""
+    on_cpu = rows.is_cpu and rows.dtype is torch.float32
+    return on_cpu and rows.dim() == 2 and has_native_dense(layer.in_features)
 
 
 def _are_ready(observations: Tensor, weights: Sequence[Tensor]) -> bool:
@@ -164,24 +172,45 @@ class _ConvFeatures(torch.autograd.Function):
         return None, None, *gradients
 
 
-def _dense_forward(rows: Tensor, weight: Tensor, bias: Tensor, out: Tensor | None = None) -> Tensor:
+def _dense_forward(
+    rows: Tensor, weight: Tensor, bias: Tensor, out: Tensor | None, *, rectified: bool
+) -> Tensor:
     from .. import _native
 
     out = torch.empty((len(rows), len(weight))) if out is None else out
     whole = rows.contiguous()
-    _native.dense_forward(span(whole), span(weight), span(bias), span(out), True)
+    _native.dense_forward(span(whole), span(weight), span(bias), span(out), rectified)
     return out
 
 
-class _DenseRectified(torch.autograd.Function):
-    """A dense layer and its rectifier as one step of the graph."""
+def _with_gradient(
+    layer: nn.Linear, rows: Tensor, known: Tensor | None, *, rectified: bool
+) -> Tensor:
+    found: Tensor = _Dense.apply(  # type: ignore[no-untyped-call]
+        rows, layer.weight, layer.bias, known, rectified
+    )
+    return found
+
+
+class _Dense(torch.autograd.Function):
+    """A dense layer, and its rectifier if it has one, as one step of the graph."""
 
     @staticmethod
     def forward(
-        context: Any, rows: Tensor, weight: Tensor, bias: Tensor, known: Tensor | None
+        context: Any,
+        rows: Tensor,
+        weight: Tensor,
+        bias: Tensor,
+        known: Tensor | None,
+        rectified: bool,
     ) -> Tensor:
-        out = _dense_forward(rows, weight, bias) if known is None else known
+        out = (
+            _dense_forward(rows, weight, bias, None, rectified=rectified)
+            if known is None
+            else known
+        )
         context.save_for_backward(rows, weight, out)
+        context.rectified = rectified
         return out.detach()
 
     @staticmethod
@@ -201,6 +230,6 @@ class _DenseRectified(torch.autograd.Function):
             NOTHING if for_rows is None else span(for_rows),
             span(for_weight),
             span(for_bias),
-            True,
+            context.rectified,
         )
-        return for_rows, for_weight, for_bias, None
+        return for_rows, for_weight, for_bias, None, None

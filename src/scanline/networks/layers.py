@@ -19,7 +19,7 @@ from typing import Literal
 import torch
 from torch import Generator, Tensor, nn
 
-from .kernels import Kernels, can_be_native, dense_rectified
+from .kernels import Kernels, can_be_native, dense, dense_rectified
 
 Layer = nn.Conv2d | nn.Linear
 Role = Literal["hidden", "policy", "value", "q"]
@@ -96,6 +96,13 @@ class DenseStream(nn.Sequential):
         return rows
 
 
+class DenseOutputs(nn.Linear):
+    """A dense layer without a rectifier, by the native kernels where they can."""
+
+    def forward(self, rows: Tensor) -> Tensor:
+        return dense(self, rows) if can_be_native(self, rows) else super().forward(rows)
+
+
 @dataclass(frozen=True)
 class Layers:
     """Makes layers, initialised in the order of the calls."""
@@ -117,8 +124,9 @@ class Layers:
         return layer
 
     def dense(self, features: int, units: int, role: Role = "hidden") -> nn.Linear:
+        kind = nn.Linear if role == "hidden" or self.kernels == "torch" else DenseOutputs
         with torch.device("meta"):
-            layer = nn.Linear(features, units)
+            layer = kind(features, units)
         layer = layer.to_empty(device="cpu")
         self.rule(layer, role, self.generator)
         return layer
