@@ -13,6 +13,7 @@
 #include <mutex>
 #include <string>
 
+#include "../layers/actor_critic.h"
 #include "../layers/conv_stack.h"
 #include "../layers/dense.h"
 #include "../layers/draw.h"
@@ -269,6 +270,27 @@ static void py_draw_categorical(const Span& logits, const Span& uniforms, const 
                    reinterpret_cast<i64*>(actions.first));
 }
 
+// Actions are 64-bit integers; gives the sums of the policy's, the entropy's and the value's term.
+static std::array<double, 3> py_actor_critic(const Span& logits, const Span& values,
+                                             const Span& returns, const Span& actions,
+                                             const Span& logit_gradients,
+                                             const Span& value_gradients, double entropy_coef,
+                                             double value_coef, double scale) {
+  const size_t num = values.second, num_actions = num ? logits.second / num : 0;
+  if (logits.second != num * num_actions || returns.second != num || actions.second != num ||
+      logit_gradients.second != logits.second || value_gradients.second != num)
+    refuse_layers("logits, values, returns and actions do not have the sizes of one batch.");
+  const i64* const taken = reinterpret_cast<const i64*>(actions.first);
+  for (size_t i = 0; i < num; ++i)
+    if (taken[i] < 0 || taken[i] >= static_cast<i64>(num_actions))
+      refuse_layers("an action is none of those that have logits.");
+  const ActorCriticSums sums = actor_critic(
+      {static_cast<i32>(num), static_cast<i32>(num_actions), floats(logits), floats(values),
+       floats(returns), taken},
+      entropy_coef, value_coef, scale, floats(logit_gradients), floats(value_gradients));
+  return {sums.policy, sums.entropy, sums.value};
+}
+
 // Gradients come and go with every update: their pages need not be made anew each time.
 static void keep_freed_memory() {
 #if defined(__GLIBC__)
@@ -278,6 +300,9 @@ static void keep_freed_memory() {
 }
 
 void bind_layers(nb::module_& m) {
+  m.def("actor_critic", &py_actor_critic, nb::arg("logits"), nb::arg("values"), nb::arg("returns"),
+        nb::arg("actions"), nb::arg("logit_gradients"), nb::arg("value_gradients"),
+        nb::arg("entropy_coef"), nb::arg("value_coef"), nb::arg("scale"));
   m.def("keep_freed_memory", &keep_freed_memory);
   m.def("rmsprop", &py_rmsprop);
   m.def("squared_norm", &py_squared_norm);

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,32 @@ def test_loss_equals_its_definition(algorithm: ActorCritic) -> None:
     with torch.no_grad():
         got = float(algorithm.loss(Views(live=network), batch).losses["all"])
     assert got == pytest.approx(loss_by_definition(algorithm, network, batch), rel=1e-5)
+
+
+@pytest.mark.parametrize("algorithm", [ActorCritic(), ActorCritic(reduction="sum", loss_scale=0.3)])
+def test_one_native_call_equals_the_operations(algorithm: ActorCritic) -> None:
+    """Doubles are left to operations."""
+    network, batch = Tiny(), random_batch()
+    plain = copy.deepcopy(network).double()
+    columns = {"returns": batch.columns["returns"].double()}
+    doubles = replace(batch, observations=batch.observations.double(), columns=columns)
+    found, expected = (
+        algorithm.loss(Views(live=each), given)
+        for each, given in ((network, batch), (plain, doubles))
+    )
+    for each in (found, expected):
+        (2 * each.losses["all"]).backward()
+    assert found.metrics.keys() == expected.metrics.keys()
+    for name, value in found.metrics.items():
+        assert float(value) == pytest.approx(float(expected.metrics[name]), rel=1e-6)
+    for mine, theirs in zip(network.parameters(), plain.parameters(), strict=True):
+        assert_close(mine.grad.double(), theirs.grad, rtol=1e-5, atol=1e-6)
+
+
+def test_actions_that_do_not_exist_are_refused() -> None:
+    batch = replace(random_batch(), actions=torch.full((40,), 3))
+    with pytest.raises(ValueError, match="none of those"):
+        ActorCritic().loss(Views(live=Tiny()), batch)
 
 
 def test_the_advantage_sends_no_gradient_into_the_policy_loss() -> None:

@@ -30,7 +30,7 @@ from ..records import (
     Spaces,
     Views,
 )
-from . import pixels
+from . import fused, pixels
 from .interface import Defaults, path_from, path_of
 
 LogForm = Literal["exact", "plain", "added", "floor"]
@@ -104,6 +104,27 @@ class ActorCritic(Defaults):
 
     def loss(self, views: Views, batch: Batch) -> LossResult:
         outputs: PolicyValue = views.live(self.inputs(views, batch.observations))
+        terms = self._fused_terms(outputs, batch) or self._terms(outputs, batch)
+        metrics = {
+            "losses/policy_loss": terms.policy,
+            "losses/value_loss": terms.value,
+            "losses/entropy": terms.entropy,
+        }
+        return LossResult({"all": terms.loss}, metrics)
+
+    def _fused_terms(self, outputs: PolicyValue, batch: Batch) -> fused.Terms | None:
+        if self.log_form != "exact":
+            return None
+        return fused.actor_critic(
+            outputs,
+            batch.actions,
+            batch.columns["returns"],
+            entropy_coef=self.entropy_coef,
+            value_coef=self.value_coef,
+            scale=self.loss_scale / (1 if self.reduction == "sum" else len(batch.actions)),
+        )
+
+    def _terms(self, outputs: PolicyValue, batch: Batch) -> fused.Terms:
         log_all, probabilities = self._log_probabilities(outputs.logits)
         log_taken = log_all.gather(-1, batch.actions[:, None]).squeeze(-1)
         error = batch.columns["returns"] - outputs.value
@@ -112,7 +133,7 @@ class ActorCritic(Defaults):
         value = error.square()
         total = policy - self.entropy_coef * entropy + self.value_coef * value
         loss = self.loss_scale * (total.sum() if self.reduction == "sum" else total.mean())
-        return LossResult({"all": loss}, _metrics(policy, value, entropy))
+        return fused.Terms(loss, *(each.detach().mean() for each in (policy, value, entropy)))
 
     def _log_probabilities(self, logits: Tensor) -> tuple[Tensor, Tensor]:
         """Logarithms and probabilities, both [N, A]."""
@@ -125,11 +146,3 @@ class ActorCritic(Defaults):
         if self.log_form == "added":
             return (probabilities + self.log_epsilon).log(), probabilities
         return probabilities.clamp(min=self.log_epsilon).log(), probabilities
-
-
-def _metrics(policy: Tensor, value: Tensor, entropy: Tensor) -> Mapping[str, Tensor]:
-    return {
-        "losses/policy_loss": policy.detach().mean(),
-        "losses/value_loss": value.detach().mean(),
-        "losses/entropy": entropy.detach().mean(),
-    }
