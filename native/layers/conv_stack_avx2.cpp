@@ -23,6 +23,12 @@ using Floats = std::vector<float>;
 
 i32 num_parts(i32 whole, i32 part) { return (whole + part - 1) / part; }
 
+// What is there stays, what is new holds anything.
+void make_room(Floats& rows, i32 num, i32 floats) {
+  const size_t needed = static_cast<size_t>(num) * static_cast<size_t>(floats);
+  if (rows.size() < needed) rows.resize(needed + needed / 2);
+}
+
 // Eight rows of eight floats to eight columns: out[k * 16 + f] = rows[f * stride + k].
 void turn_eight(const float* rows, i32 stride, float* out) {
   __m256 row[8], pair[8], four[8];
@@ -120,7 +126,7 @@ class ConvPass::Segment {
   void compute(size_t l, const Floats& panels, const float* biases, i32 num_pictures) {
     Layer& layer = layers_[l];
     const i32 filters = shapes_[l].filters, first = layer.num_computed + 1, num = patches_.num(l);
-    layer.outputs.resize(static_cast<size_t>(num + 1) * static_cast<size_t>(filters));
+    make_room(layer.outputs, num + 1, filters);
     if (first == 1) std::fill_n(layer.outputs.begin(), filters, 0.0F);
     layer.num_computed = num;
     const Taps sources = taps(l);
@@ -165,11 +171,8 @@ class ConvPass::Segment {
   }
 
   Floats& room_for_gradients(size_t l) {
-    Layer& layer = layers_[l];
-    const size_t floats =
-        static_cast<size_t>(layer.num + 1) * static_cast<size_t>(shapes_[l].filters);
-    layer.gradients.resize(std::max(layer.gradients.size(), floats));
-    return layer.gradients;
+    make_room(layers_[l].gradients, layers_[l].num + 1, shapes_[l].filters);
+    return layers_[l].gradients;
   }
 
   // The gradient of the last layer: sums over all pictures, sixteen filters per job.

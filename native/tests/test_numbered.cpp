@@ -1,9 +1,8 @@
 // test_numbered.cpp -- numbers of keys against a map.
-#include "../layers/numbered.h"
-
 #include <algorithm>
 #include <map>
 
+#include "../layers/numbered.h"
 #include "check.h"
 
 using namespace scanline;

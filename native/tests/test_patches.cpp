@@ -1,8 +1,7 @@
 // test_patches.cpp -- numbers of outputs against a plain search among all of them.
-#include "../layers/patches.h"
-
 #include <map>
 
+#include "../layers/patches.h"
 #include "../layers/workers.h"
 #include "check.h"
 
