@@ -49,34 +49,12 @@ inline void pass_columns(i32 num, i32 stride, const float* outputs, float* gradi
       _mm256_storeu_ps(gradients + k, passed(_mm256_loadu_ps(gradients + k), outputs + k));
 }
 
-// Sums of kRows neighbouring outputs over all taps, times a packed panel of sixteen filters. Not
-// inlined: around other code the compiler keeps the tile in memory.
-template <i32 kRows>
-__attribute__((noinline)) void tap_products(const Taps& taps, i32 first, const float* panel,
-                                            float* sums) {
-  Tile<kRows> tile;
-  tile.clear();
-  for (i32 tap = 0; tap < taps.num; ++tap) {
-    const float* row[kRows];
-#pragma GCC unroll 6
-    for (i32 i = 0; i < kRows; ++i) row[i] = taps.row(first + i, tap);
-#pragma GCC unroll 4
-    for (i32 k = 0; k < taps.floats; ++k) {
-      const __m256 low = _mm256_loadu_ps(panel);
-      const __m256 high = _mm256_loadu_ps(panel + 8);
-      panel += kTileColumns;
-#pragma GCC unroll 6
-      for (i32 i = 0; i < kRows; ++i) tile.add(i, _mm256_broadcast_ss(row[i] + k), low, high);
-    }
-  }
-  tile.store(sums);
-}
-
 template <i32 kRows>
 void compute_tile(const Taps& taps, i32 first, i32 filters, const float* panel, const float* bias,
                   float* to) {
   alignas(32) float sums[kRows * kTileColumns];
-  tap_products<kRows>(taps, first, panel, sums);
+  tap_products<kRows>([taps, first](i32 i, i32 tap) { return taps.row(first + i, tap); }, taps.num,
+                      taps.floats, panel, sums);
   for (i32 i = 0; i < kRows; ++i)
     for (i32 k = 0; k < kTileColumns; k += 8) {
       const __m256 sum =

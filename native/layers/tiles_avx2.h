@@ -46,25 +46,34 @@ struct Tile {
   }
 };
 
-// rows[i][0 .. num] times a packed panel of sixteen columns, into sums[i * 16 ...]. Not inlined:
+// Sums of kRows rows over `num_taps` stretches of `num` floats, times a packed panel of sixteen
+// columns, into sums[i * 16 ...]. `row_at(i, tap)` gives where a row's stretch lies. Not inlined:
 // around other code the compiler keeps the tile in memory.
-template <i32 kRows>
-__attribute__((noinline)) void row_products(const float* const* rows, i32 num, const float* panel,
-                                            float* sums) {
+template <i32 kRows, class RowAt>
+__attribute__((noinline)) void tap_products(const RowAt& row_at, i32 num_taps, i32 num,
+                                            const float* panel, float* sums) {
   Tile<kRows> tile;
   tile.clear();
-  const float* row[kRows];
+  for (i32 tap = 0; tap < num_taps; ++tap) {
+    const float* row[kRows];
 #pragma GCC unroll 6
-  for (i32 i = 0; i < kRows; ++i) row[i] = rows[i];
+    for (i32 i = 0; i < kRows; ++i) row[i] = row_at(i, tap);
 #pragma GCC unroll 4
-  for (i32 k = 0; k < num; ++k) {
-    const __m256 low = _mm256_loadu_ps(panel);
-    const __m256 high = _mm256_loadu_ps(panel + 8);
-    panel += kTileColumns;
+    for (i32 k = 0; k < num; ++k) {
+      const __m256 low = _mm256_loadu_ps(panel);
+      const __m256 high = _mm256_loadu_ps(panel + 8);
+      panel += kTileColumns;
 #pragma GCC unroll 6
-    for (i32 i = 0; i < kRows; ++i) tile.add(i, _mm256_broadcast_ss(row[i] + k), low, high);
+      for (i32 i = 0; i < kRows; ++i) tile.add(i, _mm256_broadcast_ss(row[i] + k), low, high);
+    }
   }
   tile.store(sums);
+}
+
+// The same for rows[i][0 .. num].
+template <i32 kRows>
+void row_products(const float* const* rows, i32 num, const float* panel, float* sums) {
+  tap_products<kRows>([rows](i32 i, i32) { return rows[i]; }, 1, num, panel, sums);
 }
 
 // Sums over `num` steps: `kRows` neighbouring values times sixteen columns. Values and columns give
