@@ -4,9 +4,9 @@ Takes a trunk's convolutions or a dense layer, and their input; gives features, 
 Knows no network by name, no loss and no optimiser.
 
 On a machine without a GPU the network is the limit. The native kernels read the stored bytes
-themselves, keep a picture in the cache through all its layers and reach 80 to 90 % of the
-processor's multiply-adds, where PyTorch reaches half at the batches of acting. Their sums
-do not depend on the number of threads. What they do not support (another device, odd sizes, an
+themselves and compute what is the same in several pictures, or in several places of one, only once;
+PyTorch reaches half of the processor's multiply-adds at the batches of acting. Their sums do not
+depend on the number of threads. What they do not support (another device, odd sizes, an
 old processor) is done by PyTorch, and so is everything when a network is built with
 `kernels="torch"`: the path to compare with.
 """
