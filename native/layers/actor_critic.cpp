@@ -18,8 +18,9 @@ ActorCriticSums actor_critic(const ActorCriticBatch& batch, double entropy_coef,
     double total = 0, entropy = 0;
     for (size_t a = 0; a < num_actions; ++a)
       total += std::exp(static_cast<double>(logits[a]) - highest);
+    const double log_total = std::log(total);
     for (size_t a = 0; a < num_actions; ++a) {
-      logs[a] = static_cast<double>(logits[a]) - highest - std::log(total);
+      logs[a] = static_cast<double>(logits[a]) - highest - log_total;
       entropy -= std::exp(logs[a]) * logs[a];
     }
     const size_t taken = static_cast<size_t>(batch.actions[i]);

@@ -21,8 +21,6 @@ constexpr i32 kPicturesWorthWaking = 8;
 
 using Floats = std::vector<float>;
 
-i32 num_parts(i32 whole, i32 part) { return (whole + part - 1) / part; }
-
 // What is there stays, what is new holds anything.
 void make_room(Floats& rows, i32 num, i32 floats) {
   const size_t needed = static_cast<size_t>(num) * static_cast<size_t>(floats);

@@ -220,8 +220,6 @@ void bias_gradients_of(const DenseShape& shape, const Gradient& gradient, float*
                              static_cast<size_t>(u)];
 }
 
-i32 num_parts(i32 whole, i32 part) { return (whole + part - 1) / part; }
-
 }  // namespace
 
 const char* dense_refusal(i32 inputs) {

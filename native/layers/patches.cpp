@@ -32,12 +32,6 @@ u64 word_at(const void* bytes) {
   return word;
 }
 
-void relax() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#endif
-}
-
 // Most strips are eight pixels wide.
 template <class T>
 void copy_some(const T* from, i32 num, T* to) {

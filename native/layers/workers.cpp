@@ -97,19 +97,13 @@ class Workers {
 
   // Whether the condition comes true within the time that waking a thread would take. Does not give
   // way: whatever else wants the core would keep it for milliseconds.
-  static void pause() {
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#endif
-  }
-
   template <class Condition>
   static bool soon(const Condition& condition, std::chrono::microseconds patience = kPatience) {
     if (crowded.load() > 0) return condition();
     const auto begun = std::chrono::steady_clock::now();
     while (!condition()) {
       if (std::chrono::steady_clock::now() - begun > patience) return false;
-      pause();
+      relax();
     }
     return true;
   }

@@ -24,6 +24,16 @@ enum class Size { kSmall, kLarge };  // large: milliseconds, or part of a learne
 // Runs job(0) .. job(num_jobs - 1).
 void run_jobs(i32 num_jobs, const LayerJob& job, Size size = Size::kSmall);
 
+// Jobs of `part` things each, the last one perhaps of fewer.
+inline i32 num_parts(i32 whole, i32 part) { return (whole + part - 1) / part; }
+
+// What a thread does between two looks at something that will change in a moment.
+inline void relax() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
 // Wakes the threads for jobs that will come within a fraction of a millisecond.
 void expect_jobs();
 

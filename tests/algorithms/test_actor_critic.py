@@ -15,7 +15,7 @@ from stable_baselines3.common.sb2_compat.rmsprop_tf_like import RMSpropTFLike
 from torch.testing import assert_close
 
 from algorithms.tiny import LikeSb3, Nothing, Tiny, filled_slot
-from scanline.algorithms import ActorCritic
+from scanline.algorithms import ActorCritic, fused
 from scanline.parameters import LocalParameters, OptimiserSettings
 from scanline.records import Batch, Views
 
@@ -86,6 +86,14 @@ def test_one_native_call_equals_the_operations(algorithm: ActorCritic) -> None:
         assert float(value) == pytest.approx(float(expected.metrics[name]), rel=1e-6)
     for mine, theirs in zip(network.parameters(), plain.parameters(), strict=True):
         assert_close(mine.grad.double(), theirs.grad, rtol=1e-5, atol=1e-6)
+
+
+def test_actions_of_another_type_are_left_to_operations() -> None:
+    batch = random_batch()
+    outputs, returns = Tiny()(batch.observations), batch.columns["returns"]
+    numbers = {"entropy_coef": 0.01, "value_coef": 0.5, "scale": 1.0}
+    assert fused.actor_critic(outputs, batch.actions, returns, **numbers) is not None
+    assert fused.actor_critic(outputs, batch.actions.int(), returns, **numbers) is None
 
 
 def test_actions_that_do_not_exist_are_refused() -> None:

@@ -40,7 +40,7 @@ def actor_critic(
     written in operations."""
     logits, values = outputs
     numbers = (logits, values, returns)
-    if not all(map(_is_plain, numbers)) or not (actions.is_cpu and actions.is_contiguous()):
+    if not all(map(_is_plain, numbers)) or not _is_plain(actions, torch.int64):
         return None
     from .. import _native
 
@@ -54,8 +54,8 @@ def actor_critic(
     return Terms(_KnownGradient.apply(loss, gradients, logits, values), *means)  # type: ignore[no-untyped-call]
 
 
-def _is_plain(numbers: Tensor) -> bool:
-    return numbers.is_cpu and numbers.dtype is torch.float32 and numbers.is_contiguous()
+def _is_plain(numbers: Tensor, kind: torch.dtype = torch.float32) -> bool:
+    return numbers.is_cpu and numbers.dtype is kind and numbers.is_contiguous()
 
 
 class _KnownGradient(torch.autograd.Function):

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from ..records import State
 from .central import Chunk, Store, visit
-from .optimisers import STEP, Optimiser, OptimiserSettings, build_optimiser, memories
+from .optimisers import STEP, Optimiser, OptimiserSettings, build_optimiser, memories, scale
 
 _AVERAGES = ("exp_avg", "exp_avg_sq")
 
@@ -83,7 +83,7 @@ class Central:
 
     def take_gradient(self, gradient_scale: float) -> None:
         self.flat.gather([each.grad for each in self.flat.parameters], self.gradient)
-        self.gradient.mul_(gradient_scale)
+        scale([self.gradient], gradient_scale)
         if not torch.isfinite(self.gradient).all():
             raise NotFiniteGradientError("the gradient holds infinities or what is no number")
 
