@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
@@ -140,7 +140,10 @@ class Column:
 
 @dataclass(eq=False)
 class Slot:
-    """One rollout's arrays, owned by the store and filled in place by the sampler."""
+    """One rollout's arrays, owned by the store and filled in place by the sampler.
+
+    They stay the same arrays: who fills or reads them again and again keeps views of them.
+    """
 
     frames: Tensor  # [S + T, B, *frame]; entry S - 1 + t is the newest frame of step t
     depth: Tensor  # [T + 1, B] uint8
@@ -238,14 +241,30 @@ class Slot:
         """Steps without a future [T, B]: the game ended, or a life where that counts."""
         return self.terminated | self.life_lost if self.life_loss_ends_return else self.terminated
 
+    def sight(self, t: int, envs: slice = slice(None)) -> stacks.Sight:
+        """What these environments see before step t; t = T is after the last step."""
+        planes = stacks.step_planes(self.frames[t : t + self.stack, envs])
+        return stacks.Sight(planes, self.depth[t, envs], self.padding)
+
+    @cached_property
+    def _sights(self) -> dict[int, stacks.Sight]:
+        """Of all environments, by step, as far as they were asked for."""
+        return {}
+
     def observation(self, t: int) -> Tensor:
         """Observations [B, S, *frame] before step t; t = T is the one after the last step."""
-        return stacks.build(self.frames[t : t + self.stack], self.depth[t], self.padding)
+        if t not in self._sights:
+            self._sights[t] = self.sight(t)
+        return self._sights[t].observations()
 
     def observations(self) -> Tensor:
         """Observations [T * B, S, *frame] of all steps; a view unless an episode is young."""
-        frames, depth = self.frames[:-1], self.depth[:-1]
-        return stacks.windows(frames, depth, self.padding).flatten(0, 1)
+        return self._sight_of_steps.observations().flatten(0, 1)
+
+    @cached_property
+    def _sight_of_steps(self) -> stacks.Sight:
+        planes = stacks.window_planes(self.frames[:-1], self.num_steps)
+        return stacks.Sight(planes, self.depth[:-1], self.padding)
 
     def states(self) -> Tensor:
         """Observations [(T + 1) * B, S, *frame]: of all steps, and those after the last one."""
@@ -371,4 +390,5 @@ class EpisodeEnd(NamedTuple):
 
 def to_array(tensor: Tensor) -> Array:
     """The same memory as a NumPy array."""
-    return np.asarray(tensor.detach().cpu())
+    array: Array = tensor.numpy(force=True)
+    return array

@@ -13,30 +13,52 @@ import torch
 from torch import Tensor
 
 
+class Sight:
+    """What is seen in arrays that are filled again and again: their views are made once.
+
+    Takes planes [..., S, *frame] and depths [...], uint8 on the CPU: views of those arrays.
+    """
+
+    def __init__(self, planes: Tensor, depth: Tensor, padding: str) -> None:
+        self._planes, self._depth, self._padding = planes, depth, padding
+        self._depth_array = depth.numpy()
+        self._full = bytes([planes.shape[depth.dim()]]) * depth.numel()
+
+    def observations(self) -> Tensor:
+        """Observations [..., S, *frame] of what the arrays hold now."""
+        if self._depth_array.tobytes() == self._full:  # the cheapest look at a few bytes
+            return self._planes
+        return _seen(self._planes, self._depth, self._padding)
+
+
+def step_planes(frames: Tensor) -> Tensor:
+    """Planes [N, S, ...] of frames [S, N, ...], not padded."""
+    return frames.transpose(0, 1)
+
+
+def window_planes(frames: Tensor, num_steps: int) -> Tensor:
+    """Planes [T, B, S, ...] of frames [S - 1 + T, B, ...], not padded."""
+    return frames.unfold(0, frames.shape[0] - num_steps + 1, 1).movedim(-1, 2)
+
+
 def build(frames: Tensor, depth: Tensor, padding: str) -> Tensor:
     """Observations [N, S, ...] from frames [S, N, ...] and valid depths [N]."""
-    stacked = frames.transpose(0, 1)
-    stack = frames.shape[0]
-    if int(depth.min()) >= stack:
-        return stacked
-    young = torch.nonzero(depth < stack).flatten()
-    observations = stacked.clone(memory_format=torch.contiguous_format)
-    observations[young] = _padded(observations[young], depth[young], padding)
-    return observations
+    return _seen(step_planes(frames), depth, padding)
 
 
 def windows(frames: Tensor, depth: Tensor, padding: str) -> Tensor:
     """Observations [T, B, S, ...] from frames [S - 1 + T, B, ...] and depths [T, B]."""
-    num_steps, num_envs = depth.shape
-    stack = frames.shape[0] - num_steps + 1
-    views = frames.unfold(0, stack, 1).movedim(-1, 2)  # [T, B, S, ...]
+    return _seen(window_planes(frames, len(depth)), depth, padding)
+
+
+def _seen(planes: Tensor, depth: Tensor, padding: str) -> Tensor:
+    """The planes [..., S, *frame] themselves, or a copy, padded where an episode is young."""
+    stack = planes.shape[depth.dim()]
     if int(depth.min()) >= stack:
-        return views
-    young = torch.nonzero(depth < stack)
-    observations = views.clone(memory_format=torch.contiguous_format)
-    t, b = young[:, 0], young[:, 1]
-    observations[t, b] = _padded(observations[t, b], depth[t, b], padding)
-    assert observations.shape[:2] == (num_steps, num_envs)
+        return planes
+    young = torch.nonzero(depth < stack, as_tuple=True)
+    observations = planes.clone(memory_format=torch.contiguous_format)
+    observations[young] = _padded(observations[young], depth[young], padding)
     return observations
 
 

@@ -83,7 +83,7 @@ class EnvStream:
 
     def __init__(self, seed: int, purpose: str, env_ids: npt.NDArray[np.int64]) -> None:
         self._seed, self._purpose, self._env_ids = seed, purpose, env_ids
-        self._block, self._numbers = -1, torch.empty(0)
+        self._block, self._numbers = -1, tuple[torch.Tensor, ...]()
 
     def at(self, step: int) -> torch.Tensor:
         """[b, 2] numbers for every environment of this stream at one step of its own."""
@@ -91,5 +91,5 @@ class EnvStream:
         if block != self._block:
             steps = np.arange(block * self.BLOCK, (block + 1) * self.BLOCK)[:, None]
             drawn = uniforms(self._seed, self._purpose, self._env_ids[None, :], steps)
-            self._block, self._numbers = block, torch.from_numpy(drawn[..., :2].copy())
+            self._block, self._numbers = block, torch.from_numpy(drawn[..., :2].copy()).unbind()
         return self._numbers[place]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
 
 import pytest
@@ -93,11 +94,13 @@ def play(envs_per_agent: int, num_workers: int, shuffle: random.Random) -> dict[
 
 
 def copied(slot: Slot) -> Slot:
-    fresh = Slot(**{**vars(slot), "finals": list(slot.finals)})
-    for name in ("frames", "depth", "actions", "reward", "raw_reward", "terminated", "truncated"):
-        setattr(fresh, name, getattr(slot, name).clone())
-    fresh.columns = {name: column.clone() for name, column in slot.columns.items()}
-    return fresh
+    names = ("frames", "depth", "actions", "reward", "raw_reward", "terminated", "truncated")
+    return dataclasses.replace(
+        slot,
+        finals=list(slot.finals),
+        columns={name: column.clone() for name, column in slot.columns.items()},
+        **{name: getattr(slot, name).clone() for name in names},
+    )
 
 
 @pytest.mark.parametrize(("envs_per_agent", "num_workers"), [(1, 0), (2, 0), (3, 2)])

@@ -28,9 +28,10 @@ class Episodes:
 
     def note(self, envs: slice, raw_reward: Array, ended: Array, playing: Array | int = 1) -> None:
         """One step of the environments `envs`, of those that are playing; arrays are [b]."""
-        self._score[envs] += raw_reward
-        self._length[envs] += playing
-        if ended.any():
+        score, length = self._score[envs], self._length[envs]
+        score += raw_reward
+        length += playing
+        if np.count_nonzero(ended):
             for env in np.flatnonzero(ended) + envs.start:
                 self._finish(int(env))
 

@@ -1,11 +1,15 @@
 """Where an engine writes, and what a truncated episode leaves: shared by all samplers.
 
-Takes a slot and a range of its environments; gives the views that an engine fills.
+Takes a slot and a range of its environments; gives the views that an engine and a policy fill.
 Knows no engine, schedule or policy.
+
+A slot is filled thousands of times and a view costs as much as a step's own work, so the views of a
+place in it are made once.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +18,43 @@ from torch import Tensor
 
 from .. import stacks
 from ..records import Array, Slot, Spaces, StepArrays, to_array
+
+
+@dataclass(frozen=True)
+class Place:
+    """One step of some environments in a slot: what they see, and where the step is written."""
+
+    t: int
+    group: int
+    envs: slice
+    sight: stacks.Sight
+    actions: Array  # [b] int64
+    columns: dict[str, Tensor]  # each [b, ...]
+    version: Array  # [1] int64, shared by all environments of the slot
+    arrays: StepArrays
+
+    def keep(self, actions: Array, columns: Mapping[str, Tensor], version: int) -> None:
+        """Writes what a policy with so many updates has decided."""
+        self.actions[:] = actions
+        for name, stored in self.columns.items():
+            stored.copy_(columns[name])
+        self.version[0] = version
+
+
+@dataclass(frozen=True)
+class Edge:
+    """The newest S frames of all environments and their depths: where two slots join."""
+
+    frames: Array  # [S, B, *frame]
+    depth: Array  # [B] uint8
+
+    @classmethod
+    def of(cls, slot: Slot, t: int) -> Edge:
+        return cls(to_array(slot.frames[t : t + slot.stack]), to_array(slot.depth[t]))
+
+    def copy_to(self, other: Edge) -> None:
+        np.copyto(other.frames, self.frames)
+        np.copyto(other.depth, self.depth)
 
 
 @dataclass(frozen=True)
@@ -44,6 +85,19 @@ class Scratch:
             life_lost=view(slot.life_lost[t]),
             lives=self.lives[envs],
             final_frame=self.final_frame[envs],
+        )
+
+    def place(self, slot: Slot, t: int, group: int, envs: slice) -> Place:
+        """Step t of a group, which is these environments."""
+        return Place(
+            t=t,
+            group=group,
+            envs=envs,
+            sight=slot.sight(t, envs),
+            actions=to_array(slot.actions[t, envs]),
+            columns={name: column[t, envs] for name, column in slot.columns.items()},
+            version=to_array(slot.version[t : t + 1]),
+            arrays=self.step_arrays(slot, t, envs),
         )
 
     def keep_finals(self, slot: Slot, t: int, envs: slice, truncated: Array) -> None:

@@ -18,11 +18,11 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import torch
 
-from .. import stacks, streams
+from .. import streams
 from ..engines.interface import Engine, EngineError
 from ..records import Array, EpisodeEnd, Policy, Slot, State, StepArrays, to_array
 from .episodes import Episodes
-from .lanes import Scratch
+from .lanes import Edge, Place, Scratch
 from .resets import ResetMode, RestingEngine
 
 Mark = Callable[[str], None]
@@ -86,6 +86,18 @@ class SamplingSettings:
         return self.num_reserves if self.reset_mode == "reserve" else 0
 
 
+@dataclass(frozen=True)
+class Course:
+    """The way through a slot, from one edge to the other."""
+
+    first: Edge
+    steps: list[list[Place]]  # [T][group]
+    last: Edge
+    raw_reward: Array  # [T, B]
+    terminated: Array  # [T, B]
+    truncated: Array  # [T, B]
+
+
 class LockstepSampler:
     """Steps every environment T times per `collect`."""
 
@@ -102,10 +114,11 @@ class LockstepSampler:
         self._episodes = Episodes(self._num_envs)
         self._env_steps = 0
         frames = (spaces.stack, self._num_envs, *spaces.frame_shape)
-        self._window = torch.zeros(frames, dtype=getattr(torch, spaces.frame_dtype))
-        self._depth = torch.ones(self._num_envs, dtype=torch.uint8)
+        self._edge = Edge(
+            np.zeros(frames, spaces.frame_dtype), np.ones(self._num_envs, dtype=np.uint8)
+        )
         self._scratch = Scratch.allocate(spaces, self._num_envs)
-        self._targets: WeakKeyDictionary[Slot, list[list[StepArrays]]] = WeakKeyDictionary()
+        self._courses: WeakKeyDictionary[Slot, Course] = WeakKeyDictionary()
 
     @property
     def engine(self) -> Engine:
@@ -118,7 +131,7 @@ class LockstepSampler:
         for group in range(len(self._groups)):
             self._engine.reset(group, arrays[group])
         self._decorrelate(scratch, arrays, decorrelation_agent_steps)
-        self._keep(scratch, 1)
+        Edge.of(scratch, 1).copy_to(self._edge)
 
     def abandon(self) -> None:
         """Starts new games in place of those in play, which will never end."""
@@ -149,20 +162,21 @@ class LockstepSampler:
 
     def collect(self, policy: Policy, into: Slot) -> Slot:
         """Fills the slot: T steps of every environment, and the observation after the last."""
-        self._begin(into)
-        targets = self._targets_of(into)
-        for t in range(into.num_steps):
-            for group in range(len(self._groups)):
-                if t:
-                    self._receive(into, targets, t - 1, group)
-                self._act(policy, into, t, group)
-            into.version[t] = policy.version  # acting may have found newer weights
-        for group in range(len(self._groups)):
-            self._receive(into, targets, into.num_steps - 1, group)
+        course = self._course_of(into)
+        self._begin(into, course)
+        before: list[Place] = []
+        for step in course.steps:
+            for group, place in enumerate(step):
+                if before:
+                    self._receive(into, before[group])
+                self._act(policy, into, place)
+            before = step
+        for place in before:
+            self._receive(into, place)
         if self._resting is not None:
             self._resting.rest()
-        self._env_steps += into.num_steps
-        self._keep(into, into.num_steps)
+        self._count(into, course)
+        course.last.copy_to(self._edge)
         self._mark("other")
         return into
 
@@ -170,64 +184,71 @@ class LockstepSampler:
         """Games finished since the last call."""
         return self._episodes.drain()
 
-    def _act(self, policy: Policy, slot: Slot, t: int, group: int) -> None:
-        envs = self._groups[group]
-        frames = slot.frames[t : t + slot.stack, envs]
-        observations = stacks.build(frames, slot.depth[t, envs], slot.padding)
+    def _act(self, policy: Policy, slot: Slot, place: Place) -> None:
+        observations = place.sight.observations()
         self._mark("acting")
-        uniforms = self._draws[group].at(self._env_steps + t)
-        agent_steps = slot.agent_steps + t * slot.agent_steps_per_step
-        actions, columns = policy(observations, uniforms, agent_steps)
-        slot.actions[t, envs] = actions
-        for name, stored in slot.columns.items():
-            stored[t, envs] = columns[name]
+        uniforms = self._draws[place.group].at(self._env_steps + place.t)
+        agent_steps = slot.agent_steps + place.t * slot.agent_steps_per_step
+        acted = policy(observations, uniforms, agent_steps)
+        actions = to_array(acted.actions)
         self._mark("environment")
-        self._engine.send(group, to_array(actions))
+        self._engine.send(place.group, actions)
+        # What can wait does so until the engine is at work.
+        place.keep(actions, acted.columns, policy.version)  # acting may have found newer weights
 
-    def _receive(self, slot: Slot, targets: list[list[StepArrays]], t: int, group: int) -> None:
-        arrays, envs = targets[t][group], self._groups[group]
-        self._engine.recv(group, arrays)
-        if arrays.truncated.any():
-            self._scratch.keep_finals(slot, t, envs, arrays.truncated)
-        playing: Array | int = 1
+    def _receive(self, slot: Slot, place: Place) -> None:
+        truncated, envs = place.arrays.truncated, place.envs
+        self._engine.recv(place.group, place.arrays)
+        if True in truncated.tobytes():
+            self._scratch.keep_finals(slot, place.t, envs, truncated)
         if self._resting is not None:
-            playing = self._resting.playing[envs]
-            slot.note_playing(t, envs, playing)
-        self._episodes.note(envs, arrays.raw_reward, arrays.terminated | arrays.truncated, playing)
+            slot.note_playing(place.t, envs, self._resting.playing[envs])
 
-    def _begin(self, slot: Slot) -> None:
+    def _count(self, slot: Slot, course: Course) -> None:
+        """Counts the slot's steps, all together: between other work each would cost many times."""
+        self._env_steps += slot.num_steps
+        everybody = slice(0, self._num_envs)
+        ended = course.terminated | course.truncated
+        valid = None if slot.valid is None else to_array(slot.valid)
+        for t in range(slot.num_steps):
+            playing = 1 if valid is None else valid[t]
+            self._episodes.note(everybody, course.raw_reward[t], ended[t], playing)
+
+    def _begin(self, slot: Slot, course: Course) -> None:
         if self._resting is not None:
             self._begin_held(self._resting)
-        slot.frames[: slot.stack] = self._window
-        slot.depth[0] = self._depth
+        self._edge.copy_to(course.first)
         slot.finals.clear()
 
     def _begin_held(self, resting: RestingEngine) -> None:
         """Environments that were held see the first frames of their new games."""
         for place in resting.begin():
             start = resting.start_of(place)
-            self._window[-1, place] = torch.from_numpy(start.frame[0])
-            self._depth[place], self._scratch.lives[place] = 1, start.lives[0]
+            self._edge.frames[-1, place] = start.frame[0]
+            self._edge.depth[place], self._scratch.lives[place] = 1, start.lives[0]
 
-    def _keep(self, slot: Slot, t: int) -> None:
-        """Remembers the newest S frames for the next slot."""
-        self._window.copy_(slot.frames[t : t + slot.stack])
-        self._depth.copy_(slot.depth[t])
-
-    def _targets_of(self, slot: Slot) -> list[list[StepArrays]]:
-        """Where the engine writes step t of each group; made once per slot."""
-        if slot not in self._targets:
-            self._targets[slot] = [
-                [self._scratch.step_arrays(slot, t, envs) for envs in self._groups]
+    def _course_of(self, slot: Slot) -> Course:
+        """The slot's views; made once for each."""
+        if slot not in self._courses:
+            steps = [
+                [self._scratch.place(slot, t, group, e) for group, e in enumerate(self._groups)]
                 for t in range(slot.num_steps)
             ]
-        return self._targets[slot]
+            self._courses[slot] = Course(
+                first=Edge.of(slot, 0),
+                steps=steps,
+                last=Edge.of(slot, slot.num_steps),
+                raw_reward=to_array(slot.raw_reward),
+                terminated=to_array(slot.terminated),
+                truncated=to_array(slot.truncated),
+            )
+        return self._courses[slot]
 
     def state(self) -> State:
         """Everything that the next `collect` depends on; environments only where they can tell."""
         return {
-            "window": self._window.clone(),
-            "depth": self._depth.clone(),
+            "window": torch.from_numpy(self._edge.frames.copy()),
+            "depth": torch.from_numpy(self._edge.depth.copy()),
             "env_steps": self._env_steps,
             "episodes": self._episodes.state(),
             "environments": self._snapshots(),
@@ -247,6 +268,5 @@ class LockstepSampler:
         if state["environments"] is None:
             self.abandon()
             return
-        self._window.copy_(state["window"])
-        self._depth.copy_(state["depth"])
+        Edge(to_array(state["window"]), to_array(state["depth"])).copy_to(self._edge)
         self._engine.restore(state["environments"])
