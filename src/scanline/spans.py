@@ -8,7 +8,7 @@ hundred of them. A span costs one; sizes are checked on the native side all the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import torch
@@ -37,10 +37,24 @@ def is_gapless(tensor: Tensor) -> bool:
     """Whether a tensor is floats on the CPU without gaps, in any order of its axes."""
     if tensor.dtype is not torch.float32 or not tensor.is_cpu:
         return False
-    if tensor.is_contiguous():
-        return True
-    order = sorted(range(tensor.dim()), key=tensor.stride, reverse=True)
-    return tensor.detach().permute(order).is_contiguous()
+    return tensor.is_contiguous() or _fills(tensor.stride(), tensor.shape)
+
+
+def gapless_spans(tensors: Sequence[Tensor]) -> list[Span] | None:
+    """The spans of tensors that are all floats on the CPU without gaps; None for others."""
+    if not all(map(is_gapless, tensors)):
+        return None
+    return [(each.data_ptr(), each.numel()) for each in tensors]
+
+
+def _fills(strides: Sequence[int], sizes: Sequence[int]) -> bool:
+    """Whether every axis, from the innermost in memory on, begins where the last one ends."""
+    length = 1
+    for stride, size in sorted(zip(strides, sizes, strict=True)):
+        if size > 1 and stride != length:
+            return False
+        length *= size
+    return True
 
 
 def has_whole_planes(observations: Tensor) -> bool:

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from ..records import State
 from .central import CentralSettings, Layout, SharedStore, Store, visit
 from .chunked import Central, ChunkedStep, Flat, MultiStepAdam, NotFiniteGradientError
-from .local import LocalParameters, Watch, of_group, trainable_groups
+from .local import LocalParameters, Norm, Watch, of_group, trainable_groups
 from .optimisers import STEP, Optimiser, OptimiserSettings, memories
 
 
@@ -83,7 +83,7 @@ class CentralParameters(LocalParameters):
         losses: Mapping[str, Tensor],
         learning_rate: float | Mapping[str, float],
         watch: Watch | None = None,
-    ) -> dict[str, Tensor]:
+    ) -> dict[str, Norm]:
         """One update of the central weights; refuses a gradient that is not finite."""
         try:
             norms = super().apply(losses, learning_rate, watch)

@@ -5,12 +5,14 @@ the algorithm and the gradient norms of each update.
 Knows no algorithm, store or schedule: losses and learning rate are handed in.
 
 `apply` is the one place of backward, all-reduce, clipping and step, so their order cannot differ
-between algorithms. It never waits for a device: norms are tensors, read only when a row is written.
+between algorithms. It waits for a device only to clip: a norm that is not known yet stays a tensor,
+read when a row is written.
 """
 
 from __future__ import annotations
 
 import copy
+import ctypes
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +23,7 @@ from torch import Tensor, nn
 from torch.nn.utils import get_total_norm
 
 from ..records import State, Views
-from ..spans import is_gapless, spans
+from ..spans import gapless_spans
 from .optimisers import (
     Optimiser,
     OptimiserSettings,
@@ -30,6 +32,9 @@ from .optimisers import (
 )
 
 Value = TypeVar("Value")
+Norm = Tensor | float
+"""In single precision; a number where it is known, else a tensor that may still be under way."""
+
 AllReduce = Callable[[Sequence[Tensor]], None]
 """Replaces gradients, or an algorithm's state, in place by what all learners agree on."""
 
@@ -65,7 +70,7 @@ class Group:
     def gradients(self) -> list[Tensor]:
         return [each.grad for each in self.parameters if each.grad is not None]
 
-    def step(self, learning_rate: float) -> Tensor:
+    def step(self, learning_rate: float) -> Norm:
         """Clips, moves the parameters, and gives the norm from before the clip."""
         norm = total_norm(self.gradients())
         self.optimiser.step(learning_rate, clip_factor(norm, self.max_grad_norm))
@@ -121,7 +126,7 @@ class LocalParameters:
         losses: Mapping[str, Tensor],
         learning_rate: float | Mapping[str, float],
         watch: Watch | None = None,
-    ) -> dict[str, Tensor]:
+    ) -> dict[str, Norm]:
         """One update; gives the norm of every group's gradient before clipping, detached."""
         groups = self._groups_with(losses)
         backward(groups, losses)
@@ -131,7 +136,7 @@ class LocalParameters:
         self,
         gradients: Mapping[str, Sequence[Tensor | None]],
         learning_rate: float | Mapping[str, float],
-    ) -> dict[str, Tensor]:
+    ) -> dict[str, Norm]:
         """One update with gradients from elsewhere, in the order of each group's parameters."""
         for name, group in self._groups.items():
             for each, gradient in zip(group.parameters, gradients[name], strict=True):
@@ -143,7 +148,7 @@ class LocalParameters:
         groups: Mapping[str, Group],
         learning_rate: float | Mapping[str, float],
         watch: Watch | None = None,
-    ) -> dict[str, Tensor]:
+    ) -> dict[str, Norm]:
         if self._all_reduce is not None:
             self._all_reduce([grad for group in groups.values() for grad in group.gradients()])
         if watch is not None:
@@ -214,20 +219,30 @@ class LocalParameters:
         self._replace_state(kept)
 
 
-def total_norm(gradients: Sequence[Tensor]) -> Tensor:
+def total_norm(gradients: Sequence[Tensor]) -> Norm:
     """The norm of all gradients together; on a CPU in one native pass."""
-    if not all(map(is_gapless, gradients)):
+    spans = gapless_spans(gradients)
+    if spans is None:
         return get_total_norm(gradients, foreach=True)
     from .. import _native
 
-    return torch.tensor(math.sqrt(_native.squared_norm(spans(gradients))))
+    return single(math.sqrt(_native.squared_norm(spans)))
 
 
-def clip_factor(norm: Tensor, max_grad_norm: float | None) -> float:
+def clip_factor(norm: Norm, max_grad_norm: float | None) -> float:
     """What shortens a gradient of this norm to the largest one, with the numbers of PyTorch."""
-    if not max_grad_norm or norm < max_grad_norm:
+    if not max_grad_norm:
         return 1.0
-    return float((max_grad_norm / (norm + 1e-6)).clamp(max=1.0))
+    length, largest = float(norm), single(max_grad_norm)
+    if length < largest:
+        return 1.0
+    inverse = single(1.0 / single(length + single(1e-6)))
+    return min(single(largest * inverse), 1.0)
+
+
+def single(number: float) -> float:
+    """Rounded to single precision: what an operation on two such numbers gives in a tensor."""
+    return ctypes.c_float(number).value
 
 
 def checked_norm(max_grad_norm: float | None) -> float | None:

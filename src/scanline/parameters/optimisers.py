@@ -21,7 +21,7 @@ from torch import Tensor
 
 from ..records import State
 from ..schedules import Constant, Linear, Schedule, WarmUp
-from ..spans import is_gapless, spans
+from ..spans import Span, is_gapless, spans
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,8 +148,12 @@ class RMSProp:
         self.mean = [torch.zeros_like(each) for each in self.parameters] if settings.centred else []
         self._denominator = [torch.empty_like(each) for each in self.parameters]
         self._fused = fused and all(map(is_gapless, self.parameters))
+        self._memory_spans = self._spans_of_memory()
 
-    @torch.no_grad()
+    def _spans_of_memory(self) -> tuple[list[Span], list[Span]]:
+        """Of squares and means, which stay where they are until others are adopted."""
+        return (spans(self.square), spans(self.mean)) if self._fused else ([], [])
+
     def step(self, learning_rate: float, gradient_scale: float = 1.0) -> None:
         moved = [i for i, each in enumerate(self.parameters) if each.grad is not None]
         if not moved:
@@ -157,11 +161,8 @@ class RMSProp:
         gradients = [grad for each in self.parameters if (grad := each.grad) is not None]
         if self._fused and all(map(self._in_order, moved, gradients)):
             self._step_in_one_pass(moved, gradients, learning_rate, gradient_scale)
-            return
-        scale(gradients, gradient_scale)
-        denominators = self._denominators(moved, gradients)
-        parameters = [self.parameters[i] for i in moved]
-        torch._foreach_addcdiv_(parameters, gradients, denominators, value=-learning_rate)
+        else:
+            self._step_in_whole_arrays(moved, gradients, learning_rate, gradient_scale)
 
     def _in_order(self, place: int, gradient: Tensor) -> bool:
         """Whether raw memory pairs the right numbers."""
@@ -176,19 +177,33 @@ class RMSProp:
     ) -> None:
         from .. import _native
 
-        settings = self.settings
+        settings, (square, mean) = self.settings, self._memory_spans
+        parameters = [self.parameters[i] for i in moved]
         _native.rmsprop(
             spans(gradients),
-            spans(self.parameters[i] for i in moved),
-            spans(self.square[i] for i in moved),
-            spans(self.mean[i] for i in moved) if self.mean else [],
+            spans(parameters),
+            [square[i] for i in moved],
+            [mean[i] for i in moved] if mean else [],
             settings.decay,
             settings.epsilon,
             settings.epsilon_inside_root,
             learning_rate,
             gradient_scale,
         )
-        torch.autograd.graph.increment_version([self.parameters[i] for i in moved])
+        torch.autograd.graph.increment_version(parameters)
+
+    @torch.no_grad()
+    def _step_in_whole_arrays(
+        self,
+        moved: list[int],
+        gradients: list[Tensor],
+        learning_rate: float,
+        gradient_scale: float,
+    ) -> None:
+        scale(gradients, gradient_scale)
+        denominators = self._denominators(moved, gradients)
+        parameters = [self.parameters[i] for i in moved]
+        torch._foreach_addcdiv_(parameters, gradients, denominators, value=-learning_rate)
 
     def _denominators(self, moved: list[int], gradients: list[Tensor]) -> list[Tensor]:
         """Moves the averages on and gives the root of the square, or of the variance."""
@@ -213,6 +228,7 @@ class RMSProp:
 
     def adopt(self, memories: Mapping[str, Sequence[Tensor]]) -> None:
         self.square, self.mean = list(memories["square"]), list(memories.get("mean", ()))
+        self._memory_spans = self._spans_of_memory()
 
     def remembered(self) -> dict[str, list[Tensor]]:
         return {"square": self.square} | ({"mean": self.mean} if self.settings.centred else {})

@@ -24,7 +24,7 @@ from torch import Tensor, nn
 
 from ..records import State, Views
 from .chunked import NotFiniteGradientError
-from .local import LocalParameters, tensors, trainable_groups
+from .local import LocalParameters, Norm, tensors, trainable_groups
 
 _LOCK_SECONDS = 60.0
 
@@ -84,7 +84,7 @@ class Published:
         snapshot: Snapshot,
         learning_rate: float,
         state: Mapping[str, Tensor] | None = None,
-    ) -> tuple[dict[str, Tensor], int]:
+    ) -> tuple[dict[str, Norm], int]:
         """One update with gradients of a snapshot; gives their norms and the updates before it.
 
         `state` is the algorithm's, counted on from the snapshot's; what it adds to that is added.
@@ -113,7 +113,7 @@ class Published:
 
     def _step(
         self, gradients: Mapping[str, list[Tensor | None]], learning_rate: float
-    ) -> tuple[dict[str, Tensor], int]:
+    ) -> tuple[dict[str, Norm], int]:
         before = self.version
         return self.parameters.apply_gradients(gradients, learning_rate), before
 

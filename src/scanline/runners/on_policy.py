@@ -6,7 +6,7 @@ checkpoints are what remains. Knows no algorithm, engine or file by name.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -87,7 +87,7 @@ def update(loop: Loop, batch: Batch) -> dict[str, Metric]:
     return {**result.metrics, **named(norms), "charts/learning_rate": rate, **measured}
 
 
-def named(norms: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+def named(norms: Mapping[str, Metric]) -> dict[str, Metric]:
     """Gradient norms under the names of the log."""
     if norms.keys() == {"all"}:
         return {"losses/gradient_norm": norms["all"]}
