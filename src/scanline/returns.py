@@ -26,10 +26,11 @@ class Path:
     final_value: Tensor  # [T, B], read only where truncated
     last_value: Tensor  # [B], value of the observation after the last step
 
-    @property
-    def goes_on(self) -> Tensor:
-        """[T, B], 1 where the next step belongs to the same game, else 0."""
-        return (~(self.terminal | self.truncated)).to(self.reward.dtype)
+    def share(self, following: Tensor | float) -> Tensor:
+        """[T, B], what counts of the next step: this much in the same game, else 0."""
+        if not isinstance(following, Tensor):
+            following = torch.full_like(self.reward, following)
+        return following.masked_fill(self.terminal | self.truncated, 0.0)
 
     def following(self, value: Tensor) -> Tensor:
         """What comes after every step: the next of `value` [T, B], or an end's own bootstrap."""
@@ -46,23 +47,27 @@ class Path:
 
 def handed_back(own: Tensor, share: Tensor, beyond: Tensor) -> Tensor:
     """Sums [T, B] from the last step to the first: own[t] + share[t] * the sum of step t + 1."""
-    sums, carried = [], beyond
-    for mine, part in zip(reversed(own.unbind()), reversed(share.unbind()), strict=True):
-        carried = torch.addcmul(mine, part, carried)
-        sums.append(carried)
-    return torch.stack(sums[::-1])
+    sums, carried = torch.empty_like(own), beyond
+    steps = zip(own.unbind(), share.unbind(), sums.unbind(), strict=True)
+    for mine, part, total in reversed(list(steps)):
+        carried = torch.addcmul(mine, part, carried, out=total)
+    return sums
 
 
+@torch.no_grad()
 def n_step(path: Path, discount: float) -> Tensor:
     """Discounted sums of rewards up to the next end or the rollout's end, bootstrapped."""
-    own = path.reward + discount * path.bootstraps()
-    return handed_back(own, discount * path.goes_on, path.last_value)
+    own = path.reward
+    if path.truncated.any():
+        own = own + discount * path.bootstraps()
+    return handed_back(own, path.share(discount), path.last_value)
 
 
+@torch.no_grad()
 def gae(path: Path, value: Tensor, discount: float, trace: float) -> Tensor:
     """Generalised advantages [T, B] for values [T, B] and trace decay lambda."""
     delta = path.reward + discount * path.following(value) - value
-    return handed_back(delta, discount * trace * path.goes_on, torch.zeros_like(path.last_value))
+    return handed_back(delta, path.share(discount * trace), torch.zeros_like(path.last_value))
 
 
 class VTrace(NamedTuple):
@@ -80,11 +85,12 @@ class Clips:
     c: float = 1.0
 
 
+@torch.no_grad()
 def vtrace(path: Path, value: Tensor, ratio: Tensor, discount: float, clips: Clips) -> VTrace:
     """V-trace for values [T, B] and ratios pi/mu [T, B]; traces are cut at every end."""
     rho, trace = ratio.clamp(max=clips.rho), ratio.clamp(max=clips.c)
     delta = rho * (path.reward + discount * path.following(value) - value)
-    share = discount * trace * path.goes_on
-    targets = value + handed_back(delta, share, torch.zeros_like(path.last_value))
+    nothing = torch.zeros_like(path.last_value)
+    targets = value + handed_back(delta, path.share(discount * trace), nothing)
     advantages = rho * (path.reward + discount * path.following(targets) - value)
     return VTrace(targets, advantages)
