@@ -257,14 +257,15 @@ class Slot:
             self._sights[t] = self.sight(t)
         return self._sights[t].observations()
 
+    def sight_of_steps(self) -> stacks.Sight:
+        """What is seen before all steps, [T * B, S, *frame]; for a slot with all environments."""
+        planes, depth = stacks.window_planes(self.frames[:-1], self.num_steps), self.depth[:-1]
+        return stacks.Sight(planes.view(-1, *planes.shape[2:]), depth.view(-1), self.padding)
+
     def observations(self) -> Tensor:
         """Observations [T * B, S, *frame] of all steps; a view unless an episode is young."""
-        return self._sight_of_steps.observations().flatten(0, 1)
-
-    @cached_property
-    def _sight_of_steps(self) -> stacks.Sight:
-        planes = stacks.window_planes(self.frames[:-1], self.num_steps)
-        return stacks.Sight(planes, self.depth[:-1], self.padding)
+        frames, depth = self.frames[:-1], self.depth[:-1]
+        return stacks.windows(frames, depth, self.padding).flatten(0, 1)
 
     def states(self) -> Tensor:
         """Observations [(T + 1) * B, S, *frame]: of all steps, and those after the last one."""

@@ -84,7 +84,7 @@ class Progress:
     def note_slot(self, slot: Slot) -> None:
         """Counts a collected rollout's agent steps and notes its policy lag, in updates."""
         self.advance(slot.num_steps * slot.agent_steps_per_step)
-        self.note_values({"perf/policy_lag": self.updates - slot.version.float().mean()})
+        self._keep("perf/policy_lag", self.updates - _mean(slot.version.tolist()))
 
     def note(self, metrics: Mapping[str, Metric]) -> None:
         """Counts one update and keeps its metrics."""
@@ -96,14 +96,16 @@ class Progress:
         told = ("perf/", *_COUNTED)
         self._told |= {k: v for k, v in metrics.items() if k.startswith(told) and type(v) is float}
         for key, metric in metrics.items():
-            # A metric that still holds its graph would keep every activation until the row.
-            has_graph = isinstance(metric, Tensor) and metric.requires_grad
-            value = torch.as_tensor(metric).detach() if has_graph else metric
-            name = key if "/" in key else f"losses/{key}"
-            if name.startswith("charts/"):
-                self._metrics[name] = [value]
-            else:
-                self._metrics.setdefault(name, []).append(value)
+            self._keep(key if "/" in key else f"losses/{key}", metric)
+
+    def _keep(self, name: str, metric: Metric) -> None:
+        # A metric that still holds its graph would keep every activation until the row.
+        has_graph = isinstance(metric, Tensor) and metric.requires_grad
+        value = torch.as_tensor(metric).detach() if has_graph else metric
+        if name.startswith("charts/"):
+            self._metrics[name] = [value]
+        else:
+            self._metrics.setdefault(name, []).append(value)
 
     def note_rates(self, rates: Mapping[str, float]) -> None:
         """Keeps what was measured with a clock; its means go beside the rates of the next row."""

@@ -229,20 +229,24 @@ class LockstepSampler:
 
     def _course_of(self, slot: Slot) -> Course:
         """The slot's views; made once for each."""
-        if slot not in self._courses:
-            steps = [
-                [self._scratch.place(slot, t, group, e) for group, e in enumerate(self._groups)]
-                for t in range(slot.num_steps)
-            ]
-            self._courses[slot] = Course(
-                first=Edge.of(slot, 0),
-                steps=steps,
-                last=Edge.of(slot, slot.num_steps),
-                raw_reward=to_array(slot.raw_reward),
-                terminated=to_array(slot.terminated),
-                truncated=to_array(slot.truncated),
-            )
-        return self._courses[slot]
+        found = self._courses.get(slot)
+        if found is None:
+            found = self._courses[slot] = self._new_course(slot)
+        return found
+
+    def _new_course(self, slot: Slot) -> Course:
+        steps = [
+            [self._scratch.place(slot, t, group, envs) for group, envs in enumerate(self._groups)]
+            for t in range(slot.num_steps)
+        ]
+        return Course(
+            first=Edge.of(slot, 0),
+            steps=steps,
+            last=Edge.of(slot, slot.num_steps),
+            raw_reward=to_array(slot.raw_reward),
+            terminated=to_array(slot.terminated),
+            truncated=to_array(slot.truncated),
+        )
 
     def state(self) -> State:
         """Everything that the next `collect` depends on; environments only where they can tell."""

@@ -60,6 +60,7 @@ class RolloutStore:
                 "length, num_minibatches or shuffle."
             )
         self._slot, self._settings, self._seed = slot, settings, seed
+        self._sight, self._actions = slot.sight_of_steps(), slot.actions.view(-1)
         self._env_ids = first_env_id + np.arange(slot.actions.shape[1])
         self._columns: dict[str, Tensor] = {}
         self._num_updates = 0
@@ -72,13 +73,12 @@ class RolloutStore:
         self._columns = {name: column.flatten(0, 1) for name, column in named.items()}
 
     def batches(self) -> Iterator[Batch]:
-        observations, actions = self._slot.observations(), self._slot.actions.flatten()
+        observations = self._sight.observations()
         for chosen in self._order():
-            pick = slice(None) if chosen is None else chosen
             yield Batch(
-                observations=observations[pick],
-                actions=actions[pick],
-                columns={name: column[pick] for name, column in self._columns.items()},
+                observations=_picked(observations, chosen),
+                actions=_picked(self._actions, chosen),
+                columns={n: _picked(column, chosen) for n, column in self._columns.items()},
                 agent_steps=self._slot.agent_steps_after,
                 update=self._num_updates,
             )
@@ -121,3 +121,7 @@ class RolloutStore:
 
     def load(self, state: State) -> None:
         self._num_updates = state["num_updates"]
+
+
+def _picked(rows: Tensor, chosen: Tensor | None) -> Tensor:
+    return rows if chosen is None else rows[chosen]
