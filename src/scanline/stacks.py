@@ -1,7 +1,7 @@
 """Frame stacks: the one place that turns single frames into observations.
 
 Takes the last S frames of a batch, oldest first, and how many of them are valid; gives
-observations [N, S, ...] with the protocol's padding. Knows no store and no engine.
+observations [N, S, ...] with the protocol's padding, all on the CPU. Knows no store and no engine.
 
 Rollout and replay keep every frame once, an eighth of the memory of stored stacks. While no episode
 is younger than S steps the result is a view: nothing is copied.
@@ -9,8 +9,14 @@ is younger than S steps the result is a view: nothing is copied.
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
+
+Array = npt.NDArray[Any]
 
 
 class Sight:
@@ -53,22 +59,20 @@ def windows(frames: Tensor, depth: Tensor, padding: str) -> Tensor:
 
 def _seen(planes: Tensor, depth: Tensor, padding: str) -> Tensor:
     """The planes [..., S, *frame] themselves, or a copy, padded where an episode is young."""
-    stack = planes.shape[depth.dim()]
-    if int(depth.min()) >= stack:
+    stack, ages = planes.shape[depth.dim()], depth.numpy()
+    if ages.min() >= stack:
         return planes
-    young = torch.nonzero(depth < stack, as_tuple=True)
     observations = planes.clone(memory_format=torch.contiguous_format)
-    observations[young] = _padded(observations[young], depth[young], padding)
+    _pad(observations.numpy(), stack - ages.astype(np.int64), padding)
     return observations
 
 
-def _padded(observations: Tensor, depth: Tensor, padding: str) -> Tensor:
-    """Replaces the planes older than the episode: by zeros, or by its first frame."""
-    num, stack = observations.shape[:2]
-    place = torch.arange(stack, device=observations.device)
-    first = (stack - depth.long())[:, None]  # index of the episode's first frame
+def _pad(planes: Array, first: Array, padding: str) -> None:
+    """Replaces planes [..., S, *frame] older than the episode, whose first frame is at `first`
+    [...]: by zeros, or by that frame. NumPy moves whole planes, PyTorch number by number."""
+    older = np.arange(planes.shape[first.ndim]) < first[..., None]
     if padding == "repeat":
-        source = torch.maximum(place[None, :], first)
-        return observations[torch.arange(num, device=observations.device)[:, None], source]
-    missing = place[None, :] < first
-    return observations.masked_fill(missing.view(num, stack, *[1] * (observations.dim() - 2)), 0)
+        *rows, _ = np.nonzero(older)
+        planes[older] = planes[(*rows, first[tuple(rows)])]
+    else:
+        planes[older] = 0

@@ -164,13 +164,13 @@ class LockstepSampler:
         """Fills the slot: T steps of every environment, and the observation after the last."""
         course = self._course_of(into)
         self._begin(into, course)
-        before: list[Place] = []
+        before, agent_steps = list[Place](), into.agent_steps
         for step in course.steps:
             for group, place in enumerate(step):
                 if before:
                     self._receive(into, before[group])
-                self._act(policy, into, place)
-            before = step
+                self._act(policy, place, agent_steps)
+            before, agent_steps = step, agent_steps + into.agent_steps_per_step
         for place in before:
             self._receive(into, place)
         if self._resting is not None:
@@ -184,11 +184,10 @@ class LockstepSampler:
         """Games finished since the last call."""
         return self._episodes.drain()
 
-    def _act(self, policy: Policy, slot: Slot, place: Place) -> None:
+    def _act(self, policy: Policy, place: Place, agent_steps: int) -> None:
         observations = place.sight.observations()
         self._mark("acting")
         uniforms = self._draws[place.group].at(self._env_steps + place.t)
-        agent_steps = slot.agent_steps + place.t * slot.agent_steps_per_step
         acted = policy(observations, uniforms, agent_steps)
         actions = to_array(acted.actions)
         self._mark("environment")
