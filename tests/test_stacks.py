@@ -51,6 +51,18 @@ def test_old_episodes_are_not_copied() -> None:
     assert stacks.build(frames[:STACK], full[0], "zeros").data_ptr() == frames.data_ptr()
 
 
+def test_a_sight_shows_what_its_arrays_hold_now() -> None:
+    random = torch.Generator().manual_seed(3)
+    frames, depth = torch.zeros((STACK, 5, 3, 2), dtype=torch.uint8), torch.zeros(5).byte()
+    sight = stacks.Sight(stacks.step_planes(frames), depth, "repeat")
+    for oldest in (1, STACK, 2, STACK):
+        frames.copy_(torch.randint(1, 255, frames.shape, generator=random))
+        depth.copy_(torch.randint(oldest, STACK + 1, depth.shape, generator=random))
+        seen = sight.observations()
+        assert torch.equal(seen, stacks.build(frames, depth, "repeat"))
+        assert (seen.data_ptr() == frames.data_ptr()) == (oldest == STACK)
+
+
 def test_one_frame_stacks_are_the_frames() -> None:
     frames = torch.arange(12, dtype=torch.float32).view(3, 2, 2)
     depth = torch.ones((3, 2), dtype=torch.uint8)

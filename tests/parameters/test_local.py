@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from scanline.networks import build
 from scanline.parameters import LocalParameters, OptimiserSettings
+from scanline.parameters.local import clip_factor
 from scanline.records import Saved, Spaces
 
 SETTINGS = OptimiserSettings(decay=0.0, epsilon=1.0)
@@ -73,6 +74,16 @@ def test_clip_scales_the_gradient_to_the_norm_and_reports_the_norm_before(max_gr
     assert float(norms["all"]) == 10.0
     expected = [moved(3.0, 6.0 * factor, 0.1), moved(4.0, 8.0 * factor, 0.1)]
     assert weights(network) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("max_grad_norm", [0.1, 0.5, 40.0])
+def test_the_clip_factor_has_the_bits_of_tensors(max_grad_norm):
+    lengths = torch.rand(500, generator=torch.Generator().manual_seed(1)) * 2 * max_grad_norm
+    for norm in (*lengths, torch.tensor(max_grad_norm)):
+        factor = float((max_grad_norm / (norm + 1e-6)).clamp(max=1.0))
+        expected = 1.0 if norm < max_grad_norm else factor
+        assert clip_factor(norm, max_grad_norm) == clip_factor(float(norm), max_grad_norm)
+        assert clip_factor(norm, max_grad_norm) == expected
 
 
 def test_two_groups_learn_from_their_own_loss_only_and_from_the_same_weights():

@@ -71,6 +71,21 @@ def test_slots_join_without_a_gap() -> None:
             assert torch.equal(part.observation(t), whole.observation(4 * number + t))
 
 
+@pytest.mark.parametrize("num_steps", [1, 2, 9])  # shorter and longer than a stack
+def test_a_slot_that_is_filled_again_holds_what_a_new_one_would(num_steps: int) -> None:
+    one, other = make_sampler(2), make_sampler(2)
+    one.reset()
+    other.reset()
+    same = new_slot(one, num_steps)
+    for _ in range(12):
+        again = one.collect(ByPixels(), into=same)
+        fresh = other.collect(ByPixels(), into=new_slot(other, num_steps))
+        assert_equal_slots(again, fresh)
+        assert torch.equal(again.observation(num_steps), fresh.observation(num_steps))
+        assert torch.equal(again.sight_of_steps().observations(), fresh.observations())
+    assert sorted(one.drain_episodes()) == sorted(other.drain_episodes())
+
+
 def test_a_truncated_step_keeps_its_true_last_observation() -> None:
     sampler = make_sampler(limit=5)
     sampler.reset()

@@ -66,9 +66,12 @@ class NativeEngine:
         self._batch.reset(group, _columns(out), mask, seeds, key, resume, _START_SECONDS)
 
     def send(self, group: int, actions: Array) -> None:
-        self._turns.refuse_in_flight(group, "new actions")
-        with self._turns.sending(group):
+        self._turns.sending(group)
+        try:
             self._batch.send(group, np.ascontiguousarray(actions, np.int64))
+        except BaseException:
+            self._turns.refused(group)
+            raise
 
     def recv(self, group: int, out: StepArrays) -> None:
         self._turns.receive(group)

@@ -9,8 +9,7 @@ lost, and the same protocol would mean different data.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -144,16 +143,14 @@ class Turns:
             raise RuntimeError(f"Group {group} was never reset; reset it before sending actions.")
         self._sent[group] = True
 
-    @contextmanager
-    def sending(self, group: int) -> Iterator[None]:
-        """The group counts as sent from here on, because another thread may receive it before the
-        call is over; not so if the call is refused."""
+    def sending(self, group: int) -> None:
+        """The group counts as sent before the call that sends it is over, because another thread
+        may receive it meanwhile; `refused` takes that back."""
+        self.refuse_in_flight(group, "new actions")
         self._sent[group] = True
-        try:
-            yield
-        except BaseException:
-            self._sent[group] = False
-            raise
+
+    def refused(self, group: int) -> None:
+        self._sent[group] = False
 
     def receive(self, group: int) -> None:
         self.refuse_closed()

@@ -72,7 +72,8 @@ class Group:
 
     def step(self, learning_rate: float) -> Norm:
         """Clips, moves the parameters, and gives the norm from before the clip."""
-        norm = total_norm(self.gradients())
+        gradients = self.gradients()
+        norm = total_norm(gradients)
         self.optimiser.step(learning_rate, clip_factor(norm, self.max_grad_norm))
         return norm
 

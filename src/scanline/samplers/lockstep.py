@@ -164,7 +164,8 @@ class LockstepSampler:
         """Fills the slot: T steps of every environment, and the observation after the last."""
         course = self._course_of(into)
         self._begin(into, course)
-        before, agent_steps = list[Place](), into.agent_steps
+        before: list[Place] = []
+        agent_steps = into.agent_steps
         for step in course.steps:
             for group, place in enumerate(step):
                 if before:
