@@ -97,27 +97,52 @@ class PyConvPass {
 
   void clear() { pass_->clear(); }
 
-  // `keeps` is false for pictures that nobody will go back from.
-  void forward(const Pictures& pictures, const Spans& weights, const Span& features, bool keeps) {
+  // Gives features, or with the weights and biases of a dense layer its rows. `keeps` is false for
+  // pictures that nobody will go back from.
+  void forward(const Pictures& pictures, const Spans& weights, const Spans& dense, const Span& rows,
+               bool keeps) {
     const i32 num = num_of(pictures);
     check_weights(weights);
-    check_size(features, num, pool_->stack().feature_floats(), "features");
+    const DenseWeights layer = dense_of(dense);
+    check_size(rows, num, dense.empty() ? num_features() : layer.units, "rows");
     const ConvPass::Weights pairs = pairs_of<ConvPass::Weights>(weights);
+    const DenseWeights* const wanted = dense.empty() ? nullptr : &layer;
     nb::gil_scoped_release release;
     if (keeps) {
-      pass_->forward(pictures.frames, num, pairs, floats(features));
+      pass_->forward(pictures.frames, num, pairs, wanted, floats(rows));
     } else {
-      pass_->peek(pictures.frames, num, pairs, floats(features));
+      pass_->peek(pictures.frames, num, pairs, wanted, floats(rows));
     }
   }
 
   void backward(const Spans& weights, const Span& feature_gradients, const Spans& gradients) {
     check_weights(weights);
     check_weights(gradients);
-    check_size(feature_gradients, pass_->num_pictures(), pool_->stack().feature_floats(),
-               "feature_gradients");
+    check_size(feature_gradients, pass_->num_pictures(), num_features(), "feature_gradients");
     nb::gil_scoped_release release;
     pass_->backward(pairs_of<ConvPass::Weights>(weights), floats(feature_gradients),
+                    pairs_of<ConvPass::Gradients>(gradients));
+  }
+
+  void backward_dense(const Spans& weights, const Spans& dense, const Span& rows,
+                      const Span& row_gradients, const Spans& gradients,
+                      const Spans& dense_gradients) {
+    check_weights(weights);
+    check_weights(gradients);
+    const DenseWeights layer = dense_of(dense);
+    (void)dense_of(dense_gradients);
+    if (layer.units == 0 || dense_gradients.size() != dense.size())
+      refuse_layers("there must be weights and biases of a dense layer, and their gradients.");
+    if (pass_->num_dense() != pass_->num_pictures())
+      refuse_layers("not all pictures of this pass went through a dense layer.");
+    check_size(rows, pass_->num_pictures(), layer.units, "rows");
+    check_size(row_gradients, pass_->num_pictures(), layer.units, "row_gradients");
+    nb::gil_scoped_release release;
+    pass_->backward(pairs_of<ConvPass::Weights>(weights),
+                    {layer,
+                     floats(rows),
+                     floats(row_gradients),
+                     {floats(dense_gradients[0]), floats(dense_gradients[1])}},
                     pairs_of<ConvPass::Gradients>(gradients));
   }
 
@@ -128,6 +153,18 @@ class PyConvPass {
         pictures.shape[3] != first.width)
       refuse_layers("pictures do not have the sizes of the first convolution.");
     return static_cast<i32>(pictures.shape[0]);
+  }
+
+  i32 num_features() const { return feature_floats(pool_->stack().shapes()); }
+
+  // Weights and biases, or nothing.
+  DenseWeights dense_of(const Spans& spans) const {
+    if (spans.empty()) return {nullptr, nullptr, 0};
+    const i32 units = spans.size() == 2 ? static_cast<i32>(spans[1].second) : 0;
+    if (units == 0 || units % 16 != 0)
+      refuse_layers("a dense layer behind convolutions has a multiple of 16 units.");
+    check_size(spans[0], units, num_features(), "weights of the dense layer");
+    return {floats(spans[0]), floats(spans[1]), units};
   }
 
   // Filters and biases in turn.
@@ -176,7 +213,7 @@ class PyConvStack {
     return shapes;
   }
 
-  i32 feature_floats() const { return pool_->stack().feature_floats(); }
+  i32 num_features() const { return feature_floats(pool_->stack().shapes()); }
   PyConvPass begin() const { return PyConvPass(pool_); }
 
  private:
@@ -196,26 +233,47 @@ static DenseShape dense_shape(const Span& rows, const Span& weights, const Span&
   return shape;
 }
 
-static void py_dense_forward(const Span& rows, const Span& weights, const Span& biases,
-                             const Span& out, bool rectified) {
-  const DenseShape shape = dense_shape(rows, weights, biases, out, rectified);
-  nb::gil_scoped_release release;
-  dense_forward(shape, floats(rows), floats(weights), floats(biases), floats(out));
+// Weights and biases of layers that read the same rows, in turn.
+static void check_pairs(const Spans& weights, size_t num_layers) {
+  if (num_layers == 0 || weights.size() != 2 * num_layers)
+    refuse_layers("there must be weights and biases for every layer.");
 }
 
-static void py_dense_backward(const Span& rows, const Span& weights, const Span& out,
-                              const Span& out_gradients, const Span& row_gradients,
-                              const Span& weight_gradients, const Span& bias_gradients,
-                              bool rectified) {
-  const DenseShape shape = dense_shape(rows, weights, bias_gradients, out, rectified);
-  check_size(out_gradients, shape.num, shape.units, "out_gradients");
-  check_size(weight_gradients, shape.units, shape.inputs, "weight_gradients");
-  const bool wanted = row_gradients.second != 0;
-  if (wanted) check_size(row_gradients, shape.num, shape.inputs, "row_gradients");
+static void py_dense_forward(const Span& rows, const Spans& weights, const Spans& outs,
+                             bool rectified) {
+  check_pairs(weights, outs.size());
+  std::vector<DenseShape> shapes;
+  for (size_t l = 0; l < outs.size(); ++l)
+    shapes.push_back(dense_shape(rows, weights[2 * l], weights[2 * l + 1], outs[l], rectified));
   nb::gil_scoped_release release;
-  dense_backward(shape, floats(rows), floats(weights), floats(out), floats(out_gradients),
-                 wanted ? floats(row_gradients) : nullptr, floats(weight_gradients),
-                 floats(bias_gradients));
+  for (size_t l = 0; l < outs.size(); ++l)
+    dense_forward(shapes[l], floats(rows), floats(weights[2 * l]), floats(weights[2 * l + 1]),
+                  floats(outs[l]));
+}
+
+// Gradients of weights and biases come in turn too; those of the rows are the sum over all layers.
+static void py_dense_backward(const Span& rows, const Spans& weights, const Spans& outs,
+                              const Spans& out_gradients, const Span& row_gradients,
+                              const Spans& gradients, bool rectified) {
+  check_pairs(weights, outs.size());
+  check_pairs(gradients, outs.size());
+  check_pairs(weights, out_gradients.size());
+  const bool wanted = row_gradients.second != 0;
+  std::vector<DenseShape> shapes;
+  for (size_t l = 0; l < outs.size(); ++l) {
+    shapes.push_back(dense_shape(rows, weights[2 * l], weights[2 * l + 1], outs[l], rectified));
+    const DenseShape& shape = shapes.back();
+    check_size(out_gradients[l], shape.num, shape.units, "out_gradients");
+    check_size(gradients[2 * l], shape.units, shape.inputs, "weight_gradients");
+    check_size(gradients[2 * l + 1], shape.units, 1, "bias_gradients");
+    if (wanted) check_size(row_gradients, shape.num, shape.inputs, "row_gradients");
+  }
+  nb::gil_scoped_release release;
+  for (size_t l = 0; l < outs.size(); ++l)
+    dense_backward(shapes[l], floats(rows), floats(weights[2 * l]), floats(outs[l]),
+                   floats(out_gradients[l]),
+                   {wanted ? floats(row_gradients) : nullptr, /*adds=*/l > 0},
+                   floats(gradients[2 * l]), floats(gradients[2 * l + 1]));
 }
 
 // Arrays of one size that are dense in the same order, whatever it is; `means` may be empty.
@@ -314,10 +372,11 @@ void bind_layers(nb::module_& m) {
   m.def("draw_categorical", &py_draw_categorical, nb::arg("logits"), nb::arg("uniforms"),
         nb::arg("actions"));
   m.def("dense_refusal", &dense_refusal);
-  m.def("dense_forward", &py_dense_forward);
-  m.def("dense_backward", &py_dense_backward, nb::arg("rows"), nb::arg("weights"), nb::arg("out"),
-        nb::arg("out_gradients"), nb::arg("row_gradients"), nb::arg("weight_gradients"),
-        nb::arg("bias_gradients"), nb::arg("rectified"));
+  m.def("dense_forward", &py_dense_forward, nb::arg("rows"), nb::arg("weights"), nb::arg("outs"),
+        nb::arg("rectified"));
+  m.def("dense_backward", &py_dense_backward, nb::arg("rows"), nb::arg("weights"), nb::arg("outs"),
+        nb::arg("out_gradients"), nb::arg("row_gradients"), nb::arg("gradients"),
+        nb::arg("rectified"));
   nb::class_<Pictures>(m, "Pictures")
       .def(nb::init<uintptr_t, bool, Pictures::Four, Pictures::Four, float, float>(),
            nb::arg("address"), nb::arg("bytes"), nb::arg("shape"), nb::arg("strides"),
@@ -330,14 +389,17 @@ void bind_layers(nb::module_& m) {
                   [](const PyConvStack::Sizes& sizes) {
                     return ConvStack::refusal(PyConvStack::shapes_from(sizes));
                   })
-      .def_prop_ro("feature_floats", &PyConvStack::feature_floats)
+      .def_prop_ro("feature_floats", &PyConvStack::num_features)
       .def("begin", &PyConvStack::begin);
   nb::class_<PyConvPass>(m, "ConvPass")
       .def("clear", &PyConvPass::clear)
       .def("forward", &PyConvPass::forward, nb::arg("pictures"), nb::arg("weights"),
-           nb::arg("features"), nb::arg("keeps") = true)
+           nb::arg("dense"), nb::arg("rows"), nb::arg("keeps") = true)
       .def("backward", &PyConvPass::backward, nb::arg("weights"), nb::arg("feature_gradients"),
-           nb::arg("gradients"));
+           nb::arg("gradients"))
+      .def("backward_dense", &PyConvPass::backward_dense, nb::arg("weights"), nb::arg("dense"),
+           nb::arg("rows"), nb::arg("row_gradients"), nb::arg("gradients"),
+           nb::arg("dense_gradients"));
 }
 
 }  // namespace scanline

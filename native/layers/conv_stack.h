@@ -19,8 +19,13 @@
 
 #include "conv_shape.h"
 #include "frames.h"
+#include "place_dense.h"
 
 namespace scanline {
+
+inline i32 feature_floats(const std::vector<ConvShape>& shapes) {
+  return shapes.back().out_pixels() * shapes.back().filters;
+}
 
 class ConvStack {
  public:
@@ -30,7 +35,6 @@ class ConvStack {
   static const char* refusal(const std::vector<ConvShape>& shapes);
 
   const std::vector<ConvShape>& shapes() const { return shapes_; }
-  i32 feature_floats() const { return shapes_.back().out_pixels() * shapes_.back().filters; }
 
  private:
   std::vector<ConvShape> shapes_;
@@ -51,22 +55,37 @@ class ConvPass {
 
   // Forgets pictures and weights, and keeps the memory.
   void clear();
-  i32 num_pictures() const { return num_pictures_; }
 
-  // Adds pictures; the weights are those of the earlier ones.
-  void forward(const Frames& frames, i32 num, const Weights& weights, float* features);
+  // Adds pictures; the weights are those of the earlier ones. Gives their features, or the rows of
+  // a dense layer that reads them.
+  void forward(const Frames& frames, i32 num, const Weights& weights, const DenseWeights* dense,
+               float* rows);
   // The same for pictures that nobody will go back from, helped by what is known of the others.
-  void peek(const Frames& frames, i32 num, const Weights& weights, float* features);
+  void peek(const Frames& frames, i32 num, const Weights& weights, const DenseWeights* dense,
+            float* rows);
+  i32 num_pictures() const { return num_pictures_; }
+  i32 num_dense() const { return num_dense_; }  // of them, those that went through a dense layer
+
   // Gradients of all pictures, in the order in which they came.
   void backward(const Weights& weights, const float* feature_gradients, const Gradients& gradients);
+
+  // A dense layer on the way back: what it gave, and the gradients of that.
+  struct DenseWay {
+    DenseWeights weights;
+    const float *rows, *row_gradients;
+    DenseGradients gradients;
+  };
+  void backward(const Weights& weights, DenseWay way, const Gradients& gradients);
 
  private:
   class Segment;
   Segment& segment_for(const Frames& frames);
   void pack_weights(const Weights& weights);
+  std::vector<std::vector<float>> begin_backward(const Weights& weights,
+                                                 const Gradients& gradients) const;
 
   std::vector<ConvShape> shapes_;
-  i32 num_pictures_ = 0;
+  i32 num_pictures_ = 0, num_dense_ = 0;
   std::vector<std::unique_ptr<Segment>> segments_;
   size_t num_segments_ = 0;                 // that are in use
   std::vector<std::vector<float>> panels_;  // weights in the order in which the tiles read them

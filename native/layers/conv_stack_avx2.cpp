@@ -4,7 +4,9 @@
 
 #include "conv_stack.h"
 #include "outputs_avx2.h"
+#include "pack_avx2.h"
 #include "patches.h"
+#include "place_dense.h"
 #include "readers.h"
 #include "tiles_avx2.h"
 #include "workers.h"
@@ -21,62 +23,21 @@ constexpr i32 kPicturesWorthWaking = 8;
 
 using Floats = std::vector<float>;
 
-// What is there stays, what is new holds anything.
-void make_room(Floats& rows, i32 num, i32 floats) {
-  const size_t needed = static_cast<size_t>(num) * static_cast<size_t>(floats);
-  if (rows.size() < needed) rows.resize(needed + needed / 2);
-}
-
-// Eight rows of eight floats to eight columns: out[k * 16 + f] = rows[f * stride + k].
-void turn_eight(const float* rows, i32 stride, float* out) {
-  __m256 row[8], pair[8], four[8];
-  for (i32 f = 0; f < 8; ++f) row[f] = _mm256_loadu_ps(rows + f * stride);
-  for (i32 f = 0; f < 8; f += 2) {
-    pair[f] = _mm256_unpacklo_ps(row[f], row[f + 1]);
-    pair[f + 1] = _mm256_unpackhi_ps(row[f], row[f + 1]);
-  }
-  for (i32 f = 0; f < 8; f += 4) {
-    four[f] = _mm256_shuffle_ps(pair[f], pair[f + 2], 0x44);
-    four[f + 1] = _mm256_shuffle_ps(pair[f], pair[f + 2], 0xEE);
-    four[f + 2] = _mm256_shuffle_ps(pair[f + 1], pair[f + 3], 0x44);
-    four[f + 3] = _mm256_shuffle_ps(pair[f + 1], pair[f + 3], 0xEE);
-  }
-  for (i32 k = 0; k < 4; ++k) {
-    _mm256_storeu_ps(out + k * kTileColumns, _mm256_permute2f128_ps(four[k], four[k + 4], 0x20));
-    _mm256_storeu_ps(out + (k + 4) * kTileColumns,
-                     _mm256_permute2f128_ps(four[k], four[k + 4], 0x31));
-  }
-}
-
-// Weights by sixteen filters: [filters / 16][depth][16].
-void pack_forwards(const ConvShape& conv, const float* weights, Floats& panels) {
-  const i32 depth = conv.depth();
-  panels.resize(static_cast<size_t>(conv.weights()));
-  for (i32 f = 0; f < conv.filters; f += 8)
-    for (i32 k = 0; k < depth; k += 8)
-      turn_eight(weights + f * depth + k, depth,
-                 panels.data() + (f / 16 * depth + k) * kTileColumns + f % 16);
-}
-
-// Weights by sixteen floats of a tap: [depth / 16][filters][16].
-void pack_backwards(const ConvShape& conv, const float* weights, Floats& panels) {
-  panels.resize(static_cast<size_t>(conv.weights()));
-  float* to = panels.data();
-  for (i32 k = 0; k < conv.depth(); k += kTileColumns)
-    for (i32 f = 0; f < conv.filters; ++f, to += kTileColumns)
-      std::memcpy(to, weights + f * conv.depth() + k, kTileColumns * sizeof(float));
-}
-
 }  // namespace
 
 // Pictures that share their outputs, and what was computed from them.
 class ConvPass::Segment {
  public:
   explicit Segment(const std::vector<ConvShape>& shapes)
-      : shapes_(shapes), patches_(shapes), layers_(shapes.size()), readers_(shapes.size()) {}
+      : shapes_(shapes),
+        patches_(shapes),
+        layers_(shapes.size()),
+        readers_(shapes.size()),
+        dense_(shapes.back().out_pixels(), shapes.back().filters) {}
 
   void clear() {
     patches_.clear();
+    dense_.clear();
     for (Layer& layer : layers_) layer.num = layer.num_computed = 0;
   }
 
@@ -85,24 +46,36 @@ class ConvPass::Segment {
 
   // Pictures that are not kept leave nothing but known outputs.
   void forward(const Frames& frames, i32 first, i32 num, const std::vector<Floats>& panels,
-               const Weights& weights, bool keeps, float* features) {
+               const Weights& weights, const DenseWeights* dense, bool keeps, float* rows) {
     const i32 before = num_pictures();
     if (num >= kPicturesWorthWaking) expect_jobs();
     patches_.look(frames, first, num);
     for (size_t l = 0; l < shapes_.size(); ++l) compute(l, panels[l], weights.biases[l], num);
-    copy_features(before, num, features);
+    if (dense) {
+      dense_.forward(patches_.outputs_of(before), before, num, layers_.back().num_computed,
+                     layers_.back().outputs.data(), *dense, rows);
+    } else {
+      copy_features(before, num, rows);
+    }
     if (!keeps) return patches_.forget_last(num);
+    dense_.keep();
     for (Layer& layer : layers_) layer.num = layer.num_computed;
   }
 
   // Adds to the gradients; `panels` are for the way back.
   void backward(const std::vector<Floats>& panels, const float* feature_gradients,
                 const Gradients& gradients) {
-    const size_t top = shapes_.size() - 1;
-    list_readers();
-    gather_features(feature_gradients);
-    for (size_t l = top + 1; l-- > 0;)
-      go_back(l, panels[l], gradients.filters[l], gradients.biases[l]);
+    gather(patches_.outputs_of(0), static_cast<i64>(num_pictures()) * shapes_.back().out_pixels(),
+           feature_gradients);
+    go_back(panels, gradients);
+  }
+
+  void backward(const std::vector<Floats>& panels, const DenseWay& way, bool adds,
+                const Gradients& gradients) {
+    dense_.backward(num_pictures(), layers_.back().outputs.data(), way.weights, way.rows,
+                    way.row_gradients, adds, way.gradients);
+    gather(dense_.numbers(), dense_.num_kept(), dense_.pair_gradients());
+    go_back(panels, gradients);
   }
 
  private:
@@ -173,21 +146,20 @@ class ConvPass::Segment {
     return layers_[l].gradients;
   }
 
-  // The gradient of the last layer: sums over all pictures, sixteen filters per job.
-  void gather_features(const float* feature_gradients) {
+  // The gradient of the last layer: sums of all rows that belong to the same output, sixteen
+  // filters per job.
+  void gather(const i32* numbers, i64 num_rows, const float* rows) {
     const size_t top = shapes_.size() - 1;
     const i32 filters = shapes_[top].filters;
     Floats& gradients = room_for_gradients(top);
-    const i64 num_places = static_cast<i64>(patches_.num_pictures()) * shapes_[top].out_pixels();
     run_jobs(
         filters / kTileColumns,
         [&](i32 job) {
           const i32 f = job * kTileColumns;
-          const i32* const numbers = patches_.outputs_of(0);
           clear_columns(layers_[top].num + 1, filters, gradients.data() + f);
-          for (i64 p = 0; p < num_places; ++p) {
-            float* const to = gradients.data() + static_cast<i64>(numbers[p]) * filters + f;
-            const float* const from = feature_gradients + p * filters + f;
+          for (i64 i = 0; i < num_rows; ++i) {
+            float* const to = gradients.data() + static_cast<i64>(numbers[i]) * filters + f;
+            const float* const from = rows + i * filters + f;
             add_to(to, _mm256_loadu_ps(from));
             add_to(to + 8, _mm256_loadu_ps(from + 8));
           }
@@ -195,6 +167,13 @@ class ConvPass::Segment {
                        gradients.data() + f);
         },
         Size::kLarge);
+  }
+
+  // From the gradient of the last layer down.
+  void go_back(const std::vector<Floats>& panels, const Gradients& gradients) {
+    list_readers();
+    for (size_t l = shapes_.size(); l-- > 0;)
+      go_back(l, panels[l], gradients.filters[l], gradients.biases[l]);
   }
 
   // Gradients of a layer's weights, and of the outputs below.
@@ -212,7 +191,7 @@ class ConvPass::Segment {
             add_filter_gradients(sources, num, conv.filters, job * kTileColumns, gradients,
                                  filter_sums);
           } else if (job == num_chunks) {
-            add_bias_gradients(num, conv.filters, gradients, bias_sums);
+            add_rows(num, conv.filters, conv.filters, gradients + conv.filters, bias_sums);
           } else {
             const i32 first = 1 + (job - num_chunks - 1) * kInputsPerJob;
             input_gradients(readers_[l], first, std::min(first + kInputsPerJob, num_below + 1),
@@ -227,6 +206,7 @@ class ConvPass::Segment {
   Patches patches_;
   std::vector<Layer> layers_;
   std::vector<Readers> readers_;
+  PlaceDense dense_;
 };
 
 const char* ConvStack::refusal(const std::vector<ConvShape>& shapes) {
@@ -250,7 +230,7 @@ ConvPass::~ConvPass() = default;
 void ConvPass::clear() {
   for (size_t s = 0; s < num_segments_; ++s) segments_[s]->clear();
   num_segments_ = 0;
-  num_pictures_ = 0;
+  num_pictures_ = num_dense_ = 0;
 }
 
 // The segment that the next picture belongs to.
@@ -264,46 +244,69 @@ ConvPass::Segment& ConvPass::segment_for(const Frames& frames) {
 }
 
 void ConvPass::pack_weights(const Weights& weights) {
-  for (size_t l = 0; l < shapes_.size(); ++l)
-    pack_forwards(shapes_[l], weights.filters[l], panels_[l]);
+  for (size_t l = 0; l < shapes_.size(); ++l) {
+    panels_[l].resize(static_cast<size_t>(shapes_[l].weights()));
+    pack_rows(weights.filters[l], shapes_[l].filters, shapes_[l].depth(), panels_[l].data());
+  }
 }
 
-void ConvPass::forward(const Frames& frames, i32 num, const Weights& weights, float* features) {
+void ConvPass::forward(const Frames& frames, i32 num, const Weights& weights,
+                       const DenseWeights* dense, float* rows) {
   if (num_pictures_ == 0) pack_weights(weights);
-  const ConvShape& top = shapes_.back();
   for (i32 first = 0; first < num;) {
     Segment& segment = segment_for(frames);
     const i32 some = std::min(num - first, kPicturesPerSegment - segment.num_pictures());
-    segment.forward(frames, first, some, panels_, weights, true,
-                    features + static_cast<i64>(first) * top.out_pixels() * top.filters);
+    segment.forward(frames, first, some, panels_, weights, dense, true, rows);
+    rows += static_cast<i64>(some) * (dense ? dense->units : feature_floats(shapes_));
     first += some;
     num_pictures_ += some;
+    if (dense) num_dense_ += some;
   }
 }
 
-void ConvPass::peek(const Frames& frames, i32 num, const Weights& weights, float* features) {
+void ConvPass::peek(const Frames& frames, i32 num, const Weights& weights,
+                    const DenseWeights* dense, float* rows) {
   if (num_segments_ > 0 && segments_[num_segments_ - 1]->takes(frames)) {
-    segments_[num_segments_ - 1]->forward(frames, 0, num, panels_, weights, false, features);
+    segments_[num_segments_ - 1]->forward(frames, 0, num, panels_, weights, dense, false, rows);
     return;
   }
   ConvPass alone(shapes_);
-  alone.forward(frames, num, weights, features);
+  alone.forward(frames, num, weights, dense, rows);
 }
 
 void ConvPass::backward(const Weights& weights, const float* feature_gradients,
                         const Gradients& gradients) {
+  const std::vector<Floats> panels = begin_backward(weights, gradients);
+  for (size_t s = 0; s < num_segments_; ++s) {
+    segments_[s]->backward(panels, feature_gradients, gradients);
+    feature_gradients += static_cast<i64>(segments_[s]->num_pictures()) * feature_floats(shapes_);
+  }
+}
+
+void ConvPass::backward(const Weights& weights, DenseWay way, const Gradients& gradients) {
+  const std::vector<Floats> panels = begin_backward(weights, gradients);
+  for (size_t s = 0; s < num_segments_; ++s) {
+    segments_[s]->backward(panels, way, s > 0, gradients);
+    const i64 num_floats = static_cast<i64>(segments_[s]->num_pictures()) * way.weights.units;
+    way.rows += num_floats;
+    way.row_gradients += num_floats;
+  }
+}
+
+// Packs the weights for the way back, and clears the gradients.
+std::vector<std::vector<float>> ConvPass::begin_backward(const Weights& weights,
+                                                         const Gradients& gradients) const {
   std::vector<Floats> panels(shapes_.size());
   for (size_t l = 0; l < shapes_.size(); ++l) {
-    if (l > 0) pack_backwards(shapes_[l], weights.filters[l], panels[l]);
+    if (l > 0) {
+      panels[l].resize(static_cast<size_t>(shapes_[l].weights()));
+      pack_columns(weights.filters[l], shapes_[l].filters, shapes_[l].depth(),
+                   shapes_[l].depth() / kTileColumns, panels[l].data());
+    }
     std::fill_n(gradients.filters[l], shapes_[l].weights(), 0.0F);
     std::fill_n(gradients.biases[l], shapes_[l].filters, 0.0F);
   }
-  const ConvShape& top = shapes_.back();
-  for (size_t s = 0; s < num_segments_; ++s) {
-    segments_[s]->backward(panels, feature_gradients, gradients);
-    feature_gradients +=
-        static_cast<i64>(segments_[s]->num_pictures()) * top.out_pixels() * top.filters;
-  }
+  return panels;
 }
 
 }  // namespace scanline

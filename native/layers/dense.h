@@ -21,9 +21,15 @@ const char* dense_refusal(i32 inputs);
 void dense_forward(const DenseShape& shape, const float* rows, const float* weights,
                    const float* biases, float* out);
 
-// `out` is what forward gave; `row_gradients` may be null when nobody wants them.
+// Where the gradients of rows go: nowhere where it is null, or on top of what is there.
+struct RowGradients {
+  float* rows;
+  bool adds;
+};
+
+// `out` is what forward gave.
 void dense_backward(const DenseShape& shape, const float* rows, const float* weights,
-                    const float* out, const float* out_gradients, float* row_gradients,
+                    const float* out, const float* out_gradients, RowGradients row_gradients,
                     float* weight_gradients, float* bias_gradients);
 
 }  // namespace scanline

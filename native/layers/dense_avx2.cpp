@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "dense.h"
+#include "pack_avx2.h"
 #include "tiles_avx2.h"
 #include "workers.h"
 
@@ -133,46 +134,36 @@ struct Gradient {
   i32 size_at(i32 unit) const { return unit < 6 * sixes ? 6 : num_units - unit >= 4 ? 4 : 1; }
 };
 
-// Neighbouring columns of a matrix as panels of sixteen, each one row after the other. A row's
-// columns are read at one go: the next row is pages away.
-void pack(const float* matrix, i32 num_rows, i64 stride, i32 num_panels, float* panels) {
-  constexpr i32 kAhead = 8;
-  for (i32 r = 0; r < num_rows; ++r)
-    for (i32 p = 0; p < num_panels; ++p) {
-      const float* const from = matrix + r * stride + p * kTileColumns;
-      if (r + kAhead < num_rows)
-        _mm_prefetch(reinterpret_cast<const char*>(from + kAhead * stride), _MM_HINT_T0);
-      std::memcpy(panels + (p * num_rows + r) * kTileColumns, from, kTileColumns * sizeof(float));
-    }
-}
-
 template <i32 kRows>
 void row_gradient_tile(const DenseShape& shape, const float* gradients, const float* panel,
-                       float* to) {
+                       bool adds, float* to) {
   alignas(32) float sums[kRows * kTileColumns];
   const float* rows[kRows];
   for (i32 i = 0; i < kRows; ++i) rows[i] = gradients + static_cast<i64>(i) * shape.units;
   row_products<kRows>(rows, shape.units, panel, sums);
-  for (i32 i = 0; i < kRows; ++i)
-    std::memcpy(to + static_cast<i64>(i) * shape.inputs, sums + i * kTileColumns,
-                kTileColumns * sizeof(float));
+  for (i32 i = 0; i < kRows; ++i, to += shape.inputs)
+    for (i32 k = 0; k < kTileColumns; ++k)
+      to[k] = (adds ? to[k] : 0.0F) + sums[i * kTileColumns + k];
 }
 
 void row_gradient_panels(const DenseShape& shape, const Gradient& gradient, const float* panels,
-                         i32 num_panels, float* to) {
+                         i32 num_panels, RowGradients wanted) {
   const auto panel = [&](i32 p) { return panels + p * shape.units * kTileColumns; };
   const auto from = [&](i32 at) {
     return gradient.rows.data() + static_cast<i64>(at) * shape.units;
   };
   const auto into = [&](i32 at, i32 p) {
-    return to + static_cast<i64>(at) * shape.inputs + p * kTileColumns;
+    return wanted.rows + static_cast<i64>(at) * shape.inputs + p * kTileColumns;
+  };
+  const auto put = [&](auto kernel, i32 r, i32 p) {
+    kernel(shape, from(r), panel(p), wanted.adds, into(r, p));
   };
   const i32 sixes = num_sixes(shape.num);
   for (i32 p = 0; p < num_panels; ++p) {
     i32 r = 0;
-    for (; r < 6 * sixes; r += 6) row_gradient_tile<6>(shape, from(r), panel(p), into(r, p));
-    for (; r + 4 <= shape.num; r += 4) row_gradient_tile<4>(shape, from(r), panel(p), into(r, p));
-    for (; r < shape.num; ++r) row_gradient_tile<1>(shape, from(r), panel(p), into(r, p));
+    for (; r < 6 * sixes; r += 6) put(row_gradient_tile<6>, r, p);
+    for (; r + 4 <= shape.num; r += 4) put(row_gradient_tile<4>, r, p);
+    for (; r < shape.num; ++r) put(row_gradient_tile<1>, r, p);
   }
 }
 
@@ -244,7 +235,7 @@ void dense_forward(const DenseShape& shape, const float* rows, const float* weig
 }
 
 void dense_backward(const DenseShape& shape, const float* rows, const float* weights,
-                    const float* out, const float* out_gradients, float* row_gradients,
+                    const float* out, const float* out_gradients, RowGradients row_gradients,
                     float* weight_gradients, float* bias_gradients) {
   const Gradient gradient(shape, out, out_gradients);
   bias_gradients_of(shape, gradient, bias_gradients);
@@ -256,11 +247,12 @@ void dense_backward(const DenseShape& shape, const float* rows, const float* wei
         const i32 k = job * columns;
         const i32 num_panels = std::min(kPanelsPerJob, (shape.inputs - k) / kTileColumns);
         panels.resize(static_cast<size_t>(std::max(shape.num, shape.units) * columns));
-        pack(rows + k, shape.num, shape.inputs, num_panels, panels.data());
+        pack_columns(rows + k, shape.num, shape.inputs, num_panels, panels.data());
         weight_gradient_panels(shape, gradient, panels.data(), num_panels, weight_gradients + k);
-        if (!row_gradients) return;
-        pack(weights + k, shape.units, shape.inputs, num_panels, panels.data());
-        row_gradient_panels(shape, gradient, panels.data(), num_panels, row_gradients + k);
+        if (!row_gradients.rows) return;
+        pack_columns(weights + k, shape.units, shape.inputs, num_panels, panels.data());
+        row_gradient_panels(shape, gradient, panels.data(), num_panels,
+                            {row_gradients.rows + k, row_gradients.adds});
       },
       size_of(shape.num));
 }

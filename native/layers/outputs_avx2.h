@@ -109,11 +109,12 @@ inline void add_filter_gradients(const Taps& taps, i32 num, i32 filters, i32 col
   }
 }
 
-inline void add_bias_gradients(i32 num, i32 filters, const float* gradients, float* sums) {
-  for (i32 f = 0; f < filters; f += 8) {
+// Adds all rows of `floats` floats, `stride` apart, to one.
+inline void add_rows(i32 num, i32 stride, i32 floats, const float* rows, float* sums) {
+  for (i32 f = 0; f < floats; f += 8) {
     __m256 sum = _mm256_loadu_ps(sums + f);
-    for (i32 i = 1; i <= num; ++i)
-      sum = _mm256_add_ps(sum, _mm256_loadu_ps(gradients + static_cast<i64>(i) * filters + f));
+    for (i32 i = 0; i < num; ++i)
+      sum = _mm256_add_ps(sum, _mm256_loadu_ps(rows + static_cast<i64>(i) * stride + f));
     _mm256_storeu_ps(sums + f, sum);
   }
 }

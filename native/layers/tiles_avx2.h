@@ -46,6 +46,20 @@ struct Tile {
   }
 };
 
+// Adds to a tile: `num` floats of every row, each times sixteen columns that lie `stride` apart.
+template <i32 kRows>
+inline void add_products(Tile<kRows>& tile, const float* const* rows, i32 num, const float* columns,
+                         i64 stride) {
+#pragma GCC unroll 4
+  for (i32 k = 0; k < num; ++k) {
+    const __m256 low = _mm256_loadu_ps(columns);
+    const __m256 high = _mm256_loadu_ps(columns + 8);
+    columns += stride;
+#pragma GCC unroll 6
+    for (i32 i = 0; i < kRows; ++i) tile.add(i, _mm256_broadcast_ss(rows[i] + k), low, high);
+  }
+}
+
 // Sums of kRows rows over `num_taps` stretches of `num` floats, times a packed panel of sixteen
 // columns, into sums[i * 16 ...]. `row_at(i, tap)` gives where a row's stretch lies. Not inlined:
 // around other code the compiler keeps the tile in memory.
@@ -54,18 +68,11 @@ __attribute__((noinline)) void tap_products(const RowAt& row_at, i32 num_taps, i
                                             const float* panel, float* sums) {
   Tile<kRows> tile;
   tile.clear();
-  for (i32 tap = 0; tap < num_taps; ++tap) {
+  for (i32 tap = 0; tap < num_taps; ++tap, panel += num * kTileColumns) {
     const float* row[kRows];
 #pragma GCC unroll 6
     for (i32 i = 0; i < kRows; ++i) row[i] = row_at(i, tap);
-#pragma GCC unroll 4
-    for (i32 k = 0; k < num; ++k) {
-      const __m256 low = _mm256_loadu_ps(panel);
-      const __m256 high = _mm256_loadu_ps(panel + 8);
-      panel += kTileColumns;
-#pragma GCC unroll 6
-      for (i32 i = 0; i < kRows; ++i) tile.add(i, _mm256_broadcast_ss(row[i] + k), low, high);
-    }
+    add_products(tile, row, num, panel, kTileColumns);
   }
   tile.store(sums);
 }

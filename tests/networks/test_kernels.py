@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from scanline import _native, networks
 from scanline.networks import kernels
+from scanline.networks.kernels import rows_of
 from scanline.networks.trunks import TRUNKS
 from scanline.records import Spaces
 from scanline.spans import span, spans
@@ -31,13 +32,11 @@ def spaces_for(name: str) -> Spaces:
     return Spaces(frame_shape=frame, frame_dtype="uint8", stack=4, num_actions=6)
 
 
-def pair(name: str) -> tuple[nn.Module, nn.Module]:
+def pair(name: str, head: str = "policy-value") -> tuple[nn.Module, nn.Module]:
     """The same network with both kinds of kernels."""
     spaces = spaces_for(name)
     kinds: tuple[kernels.Kernels, kernels.Kernels] = ("native", "torch")
-    native, plain = (
-        networks.build(name, spaces, "policy-value", seed=3, kernels=kind) for kind in kinds
-    )
+    native, plain = (networks.build(name, spaces, head, seed=3, kernels=kind) for kind in kinds)
     return native, plain
 
 
@@ -68,11 +67,27 @@ def test_outputs_and_gradients_equal_pytorchs(name: str) -> None:
     with torch.no_grad():
         assert_close(native(observations).logits, plain(observations).logits)
         assert_close(native(observations).value, plain(observations).value)
-    for found, expected in zip(
-        gradients(native, observations), gradients(plain, observations), strict=True
+    for found, expected, weight in zip(
+        gradients(native, observations),
+        gradients(plain, observations),
+        native.parameters(),
+        strict=True,
     ):
-        assert found.stride() == expected.stride()
+        assert found.stride() == weight.stride()
         assert_close(found, expected)
+
+
+@pytest.mark.parametrize("name", ["nips", "nature"])
+@pytest.mark.parametrize("head", ["q", "dueling"])
+def test_features_may_have_one_reader_or_two(name: str, head: str) -> None:
+    native, plain = pair(name, head)
+    observations = drawn(name, 9)
+    found, expected = native(observations).q, plain(observations).q
+    assert_close(found, expected)
+    ((found**2).sum() + (expected**2).sum()).backward()
+    for mine, theirs in zip(native.parameters(), plain.parameters(), strict=True):
+        assert mine.grad is not None and theirs.grad is not None
+        assert_close(mine.grad, theirs.grad)
 
 
 def drawn(name: str, num: int) -> Tensor:
@@ -102,9 +117,10 @@ def test_outputs_that_are_the_same_are_computed_once(name: str) -> None:
     with torch.no_grad():
         trunk = native.trunk
         assert isinstance(trunk, nn.Module)
-        alone = torch.cat([trunk(each[None]) for each in observations])
-        assert torch.equal(trunk(observations), alone)
-        assert torch.equal(trunk(floats), alone)
+        for read in (lambda some: rows_of(trunk(some)), lambda some: native(some).logits):
+            alone = torch.cat([read(each[None]) for each in observations])
+            assert torch.equal(read(observations), alone)
+            assert torch.equal(read(floats), alone)
     for found, of_floats, expected in zip(
         gradients(native, observations),
         gradients(native, floats),
@@ -211,20 +227,32 @@ def test_wrong_arrays_are_refused() -> None:
     stack = _native.ConvStack(sizes).begin()
     weights = spans([torch.zeros(16, 8, 8, 4), torch.zeros(16)])
     frames, features = torch.zeros((2, 4, 84, 84), dtype=torch.uint8), torch.zeros(2, 20 * 20 * 16)
-    with pytest.raises(ValueError, match="features has"):
-        stack.forward(given(frames), weights, span(features[:1]))
+    with pytest.raises(ValueError, match="rows has"):
+        stack.forward(given(frames), weights, [], span(features[:1]))
     with pytest.raises(ValueError, match="weights do not have"):
-        stack.forward(given(frames), [(weights[0][0], 8), weights[1]], span(features))
+        stack.forward(given(frames), [(weights[0][0], 8), weights[1]], [], span(features))
     with pytest.raises(ValueError, match="for every convolution"):
-        stack.forward(given(frames), weights[:1], span(features))
+        stack.forward(given(frames), weights[:1], [], span(features))
     with pytest.raises(ValueError, match="sizes of the first"):
-        stack.forward(given(frames[:, :3]), weights, span(features))
+        stack.forward(given(frames[:, :3]), weights, [], span(features))
+    with pytest.raises(ValueError, match="multiple of 16 units"):
+        stack.forward(given(frames), weights, [(0, 6400 * 8), (0, 8)], (0, 16))
+    with pytest.raises(ValueError, match="weights of the dense layer has"):
+        stack.forward(given(frames), weights, [(0, 6400 * 8), (0, 16)], (0, 32))
+    stack.forward(given(frames), weights, [], span(features))
+    dense, hidden = [(0, 6400 * 16), (0, 16)], (0, 32)
+    with pytest.raises(ValueError, match="went through a dense layer"):
+        stack.backward_dense(weights, dense, hidden, hidden, weights, dense)
+    with pytest.raises(ValueError, match="and their gradients"):
+        stack.backward_dense(weights, dense, hidden, hidden, weights, [])
     with pytest.raises(ValueError, match="contiguous"):
         given(frames.transpose(2, 3))
     with pytest.raises(TypeError, match="float32 on the CPU"):
         span(features.double())
     with pytest.raises(ValueError, match="sizes of one layer"):
-        _native.dense_forward(span(torch.zeros(33)), (0, 33), (0, 16), (0, 16), True)
+        _native.dense_forward(span(torch.zeros(33)), [(0, 33), (0, 16)], [(0, 16)], True)
+    with pytest.raises(ValueError, match="for every layer"):
+        _native.dense_forward(span(torch.zeros(32)), [(0, 32)], [(0, 16)], True)
     with pytest.raises(ValueError, match="must have one size"):
         _native.rmsprop([(0, 3)], [(0, 4)], [(0, 3)], [], 0.9, 0.1, False, 0.1, 1.0)
     with pytest.raises(ValueError, match="at least one thread"):

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch.nn.functional import conv2d, pad, relu
 
 from scanline.networks import build
+from scanline.networks.kernels import rows_of
 from scanline.networks.trunks import TRUNKS, Conv, output_size, padding
 from scanline.records import Spaces
 
@@ -58,7 +59,7 @@ def test_every_convolutional_name_has_its_published_maps():
 @pytest.mark.parametrize("name", MAPS)
 def test_maps_have_the_published_shape(name):
     network = built(name)
-    features = network.trunk(observations_for(name))
+    features = rows_of(network.trunk(observations_for(name)))
     assert features.shape == (3, math.prod(MAPS[name]))
 
 
@@ -114,7 +115,7 @@ def forward_by_definition(network: nn.Module, name: str, observations: Tensor) -
 def test_channels_last_equals_contiguous_arithmetic(name):
     network, observations = built(name), observations_for(name)
     with torch.no_grad():
-        features = network.trunk(observations)
+        features = rows_of(network.trunk(observations))
         expected = forward_by_definition(network, name, observations)
     scale = float(expected.abs().max())
     torch.testing.assert_close(features.double(), expected, rtol=1e-4, atol=1e-5 * scale)

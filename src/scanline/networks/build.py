@@ -20,7 +20,7 @@ from ..records import Outputs, Spaces
 from .heads import HeadSettings, Streams, build_head
 from .kernels import Kernels
 from .layers import RULES, Layers
-from .trunks import TRUNKS, Trunk, build_trunk, output_size
+from .trunks import TRUNKS, Trunk, build_trunk, has_native_convolutions, output_size
 
 LARGEST_FLAT_INPUT = 16_384
 """Numbers per observation that `mlp` takes: beyond it convolutions are the better start."""
@@ -71,7 +71,7 @@ def build(
         trunk = fitting_trunk(network, spaces)
         layers = Layers(RULES[trunk.rule], torch.Generator().manual_seed(seed), kernels)
         body, features = build_trunk(trunk, spaces, layers)
-        streams = Streams(layers, features, trunk.hidden)
+        streams = Streams(layers, features, trunk.hidden, has_native_convolutions(body))
         return Network(
             body, build_head(streams, spaces.num_actions, settings), spaces.observation_shape
         )

@@ -17,7 +17,8 @@ import torch
 from torch import Tensor, nn
 
 from ..records import PolicyValue, QDistribution, QValues
-from .layers import Layers
+from .kernels import Features, rows_of
+from .layers import Layers, outputs_of
 
 KINDS = ("policy-value", "q", "dueling", "categorical", "dueling-categorical")
 
@@ -60,12 +61,18 @@ class Streams:
     layers: Layers
     features: int
     hidden: tuple[int, ...]
+    by_place: bool = False
+    """Whether features come from native convolutions."""
 
     @property
     def width(self) -> int:
         return self.hidden[-1]
 
     def make(self) -> nn.Sequential:
+        """The only reader of the features."""
+        return self.layers.stream(self.features, self.hidden, by_place=self.by_place)
+
+    def make_one_of_several(self) -> nn.Sequential:
         return self.layers.stream(self.features, self.hidden)
 
 
@@ -78,9 +85,9 @@ class PolicyValueHead(nn.Module):
         self.policy = streams.layers.dense(streams.width, num_actions, "policy")
         self.value = streams.layers.dense(streams.width, 1, "value")
 
-    def forward(self, features: Tensor) -> PolicyValue:
-        hidden = self.stream(features)
-        return PolicyValue(logits=self.policy(hidden), value=self.value(hidden).squeeze(-1))
+    def forward(self, features: Features) -> PolicyValue:
+        logits, value = outputs_of((self.policy, self.value), self.stream(features))
+        return PolicyValue(logits=logits, value=value.squeeze(-1))
 
 
 class ActionValueHead(nn.Module):
@@ -92,7 +99,7 @@ class ActionValueHead(nn.Module):
         self.stream = streams.make()
         self.q = streams.layers.dense(streams.width, shape[0] * shape[1], "q")
 
-    def forward(self, features: Tensor) -> QValues | QDistribution:
+    def forward(self, features: Features) -> QValues | QDistribution:
         return named(self.q(self.stream(features)).unflatten(1, self.shape))
 
 
@@ -103,16 +110,17 @@ class DuelingHead(nn.Module):
         super().__init__()
         self.shape = shape
         self.gradient_scale = gradient_scale
-        self.advantage_stream = streams.make()
+        self.advantage_stream = streams.make_one_of_several()
         self.advantage = streams.layers.dense(streams.width, shape[0] * shape[1], "q")
-        self.value_stream = streams.make()
+        self.value_stream = streams.make_one_of_several()
         self.value = streams.layers.dense(streams.width, shape[1], "q")
 
-    def forward(self, features: Tensor) -> QValues | QDistribution:
+    def forward(self, features: Features) -> QValues | QDistribution:
+        rows = rows_of(features)  # read twice: one way back through the convolutions
         if self.gradient_scale != 1.0:
-            features = scale_gradient(features, self.gradient_scale)
-        advantage = self.advantage(self.advantage_stream(features)).unflatten(1, self.shape)
-        value = self.value(self.value_stream(features)).unsqueeze(1)  # [N, 1, atoms]
+            rows = scale_gradient(rows, self.gradient_scale)
+        advantage = self.advantage(self.advantage_stream(rows)).unflatten(1, self.shape)
+        value = self.value(self.value_stream(rows)).unsqueeze(1)  # [N, 1, atoms]
         return named(value + advantage - advantage.mean(1, keepdim=True))
 
 

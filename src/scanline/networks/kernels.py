@@ -16,6 +16,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import torch
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 Kernels = Literal["native", "torch"]
 Sizes = tuple[tuple[int, ...], ...]
 """Per convolution: height, width, channels, filters, kernel, stride, top, bottom, left, right."""
+
+DENSE_UNITS_STEP = 16
+"""Units of a dense layer that reads features where they are come in multiples of it."""
 
 
 @functools.lru_cache
@@ -85,51 +89,99 @@ def share_cores_here() -> None:
 
 def conv_features(
     convs: nn.Sequential, sizes: Sizes | None, pixels: PixelScale, observations: Tensor
-) -> Tensor:
+) -> Features:
     """Features [N, H * W * C] of the last rectified convolution; `sizes` None asks for PyTorch."""
     weights = [each for conv in convs for each in conv._parameters.values() if each is not None]
     native = native_convolutions(sizes) if sizes and _are_ready(observations, weights) else None
-    if native is None:
-        maps: Tensor = convs(image_planes(observations, pixels))
-        return maps.permute(0, 2, 3, 1).flatten(1)  # a view: channels are last in memory
-    num, width = len(observations), native.feature_floats
+    if native is not None:
+        return ConvFeatures(native, convs, weights, pixels, observations)
+    maps: Tensor = convs(image_planes(observations, pixels))
+    return maps.permute(0, 2, 3, 1).flatten(1)  # a view: channels are last in memory
+
+
+@dataclass(frozen=True)
+class ConvFeatures:
+    """Features that wait for their reader: rows as they are, or the dense layer behind them.
+
+    A dense layer that reads them here is computed once for all that is the same in several
+    pictures, and nobody writes the features down.
+    """
+
+    native: ConvStack
+    convs: nn.Sequential
+    weights: Sequence[Tensor]
+    pixels: PixelScale
+    observations: Tensor
+
+    def rows(self) -> Tensor:
+        """[N, H * W * C]"""
+        return self._read(self.convs, [], self.native.feature_floats)
+
+    def feeds(self, layer: nn.Linear) -> bool:
+        """Whether `dense_rectified` takes this layer: its weights must lie place by place."""
+        return layer.out_features % DENSE_UNITS_STEP == 0 and layer.weight.t().is_contiguous()
+
+    def dense_rectified(self, layer: nn.Linear) -> Tensor:
+        """max(0, rows @ weights + bias), remembered where a rollout is kept."""
+        return self._read(layer, [layer.weight, layer.bias], layer.out_features)
+
+    def _read(self, reader: nn.Module, dense: list[Tensor], width: int) -> Tensor:
+        num, begin = len(self.observations), self.native.begin
+        if torch.is_grad_enabled():
+            known = memory.recalled(reader, num)
+            (rows,), work = known or ([torch.empty((num, width))], begin())
+            if known is None:
+                self._forward(work, dense, rows, keeps=True)
+            learned: Tensor = _ConvRows.apply(rows, work, len(dense), *dense, *self.weights)  # type: ignore[no-untyped-call]
+            return learned
+        room = memory.room(reader, num, (width,), begin)
+        (rows,), work = room or ([torch.empty((num, width))], memory.work(reader) or begin())
+        self._forward(work, dense, rows, keeps=room is not None)
+        return rows
+
+    def _forward(self, work: ConvPass, dense: list[Tensor], rows: Tensor, *, keeps: bool) -> None:
+        frames = pictures(self.observations, self.pixels.scale, self.pixels.offset)
+        work.forward(frames, spans(self.weights), spans(dense), span(rows), keeps)
+
+
+Features = Tensor | ConvFeatures
+
+
+def rows_of(features: Features) -> Tensor:
+    """[N, features], for whoever needs the numbers themselves."""
+    return features.rows() if isinstance(features, ConvFeatures) else features
+
+
+def rectified(layer: nn.Linear, features: Features) -> Tensor:
+    """max(0, features @ weights + bias), by the native kernels where they can."""
+    if isinstance(features, ConvFeatures) and features.feeds(layer):
+        return features.dense_rectified(layer)
+    rows = rows_of(features)
+    return _dense_rectified(layer, rows) if can_be_native(layer, rows) else layer(rows).relu()
+
+
+def _dense_rectified(layer: nn.Linear, rows: Tensor) -> Tensor:
+    """Remembered where a rollout is kept."""
     if torch.is_grad_enabled():
-        known = memory.recalled(convs, num)
-        (features,), work = known or ([torch.empty((num, width))], native.begin())
-        if known is None:
-            _forward(work, observations, pixels, weights, features)
-        learned: Tensor = _ConvFeatures.apply(features, work, *weights)  # type: ignore[no-untyped-call]
+        known = memory.recalled(layer, len(rows))
+        (learned,) = _with_gradient([layer], rows, known[0] if known else None, rectified=True)
         return learned
-    room = memory.room(convs, num, (width,), native.begin)
-    (features,), work = room or ([torch.empty((num, width))], memory.work(convs) or native.begin())
-    _forward(work, observations, pixels, weights, features, keeps=room is not None)
-    return features
+    room = memory.room(layer, len(rows), (layer.out_features,))
+    (out,) = _dense_forward(rows, _pairs([layer]), room[0] if room else None, rectified=True)
+    return out
 
 
-def dense_rectified(layer: nn.Linear, rows: Tensor) -> Tensor:
-    """max(0, rows @ weights + bias), remembered where a rollout is kept."""
-    num = len(rows)
+def dense(layers: Sequence[nn.Linear], rows: Tensor) -> Sequence[Tensor]:
+    """rows @ weights + bias of every layer."""
     if torch.is_grad_enabled():
-        known = memory.recalled(layer, num)
-        done = known[0][0] if known else None
-        return _with_gradient(layer, rows, done, rectified=True)
-    room = memory.room(layer, num, (layer.out_features,))
-    return _dense_forward(
-        rows, layer.weight, layer.bias, room[0][0] if room else None, rectified=True
-    )
-
-
-def dense(layer: nn.Linear, rows: Tensor) -> Tensor:
-    """rows @ weights + bias."""
-    if torch.is_grad_enabled():
-        return _with_gradient(layer, rows, None, rectified=False)
-    return _dense_forward(rows, layer.weight, layer.bias, None, rectified=False)
+        return _with_gradient(layers, rows, None, rectified=False)
+    return _dense_forward(rows, _pairs(layers), None, rectified=False)
 
 
 def can_be_native(layer: nn.Linear, rows: Tensor) -> bool:
     """Whether `dense` and `dense_rectified` take this layer and these rows."""
-    on_cpu = rows.is_cpu and rows.dtype is torch.float32
-    return on_cpu and rows.dim() == 2 and has_native_dense(layer.in_features)
+    on_cpu = rows.is_cpu and rows.dtype is torch.float32 and rows.dim() == 2
+    return on_cpu and layer.weight.is_contiguous() and has_native_dense(layer.in_features)
 
 
 def _are_ready(observations: Tensor, weights: Sequence[Tensor]) -> bool:
@@ -141,95 +193,91 @@ def _are_ready(observations: Tensor, weights: Sequence[Tensor]) -> bool:
     return has_whole_planes(observations) and in_order and not observations.requires_grad
 
 
-def _forward(
-    work: ConvPass,
-    observations: Tensor,
-    pixels: PixelScale,
-    weights: Sequence[Tensor],
-    features: Tensor,
-    *,
-    keeps: bool = True,
-) -> None:
-    frames = pictures(observations, pixels.scale, pixels.offset)
-    work.forward(frames, spans(weights), span(features), keeps)
+class _ConvRows(torch.autograd.Function):
+    """All convolutions of a trunk, and a dense layer if it reads them, as one step of the graph.
 
-
-class _ConvFeatures(torch.autograd.Function):
-    """All convolutions of a trunk as one step of the graph; `work` has been forwards."""
+    `work` has been forwards; weights are those of the dense layer, then those of the convolutions.
+    """
 
     @staticmethod
-    def forward(context: Any, features: Tensor, work: ConvPass, *weights: Tensor) -> Tensor:
-        context.save_for_backward(*weights)
-        context.work = work
-        return features.detach()
+    def forward(
+        context: Any, rows: Tensor, work: ConvPass, num_dense: int, *weights: Tensor
+    ) -> Tensor:
+        context.save_for_backward(rows, *weights)
+        context.work, context.num_dense = work, num_dense
+        return rows.detach()
 
     @staticmethod
     def backward(context: Any, *upstream: Any) -> tuple[Any, ...]:
-        weights = context.saved_tensors
+        rows, *weights = context.saved_tensors
+        work: ConvPass = context.work
         gradients = [torch.empty_like(each) for each in weights]
         whole = upstream[0].contiguous()
-        context.work.backward(spans(weights), span(whole), spans(gradients))
-        return None, None, *gradients
+        end = context.num_dense
+        dense, convs = spans(weights[:end]), spans(weights[end:])
+        for_dense, for_convs = spans(gradients[:end]), spans(gradients[end:])
+        if dense:
+            work.backward_dense(convs, dense, span(rows), span(whole), for_convs, for_dense)
+        else:
+            work.backward(convs, span(whole), for_convs)
+        return None, None, None, *gradients
+
+
+def _pairs(layers: Sequence[nn.Linear]) -> list[Tensor]:
+    """Weights and biases in turn."""
+    return [each for layer in layers for each in (layer.weight, layer.bias)]
 
 
 def _dense_forward(
-    rows: Tensor, weight: Tensor, bias: Tensor, out: Tensor | None, *, rectified: bool
-) -> Tensor:
+    rows: Tensor, pairs: Sequence[Tensor], outs: Sequence[Tensor] | None, *, rectified: bool
+) -> Sequence[Tensor]:
     from .. import _native
 
-    out = torch.empty((len(rows), len(weight))) if out is None else out
+    if outs is None:
+        outs = [torch.empty((rows.shape[0], bias.shape[0])) for bias in pairs[1::2]]
     whole = rows.contiguous()
-    _native.dense_forward(span(whole), span(weight), span(bias), span(out), rectified)
-    return out
+    _native.dense_forward(span(whole), spans(pairs), spans(outs), rectified)
+    return outs
 
 
 def _with_gradient(
-    layer: nn.Linear, rows: Tensor, known: Tensor | None, *, rectified: bool
-) -> Tensor:
-    found: Tensor = _Dense.apply(  # type: ignore[no-untyped-call]
-        rows, layer.weight, layer.bias, known, rectified
+    layers: Sequence[nn.Linear], rows: Tensor, known: Sequence[Tensor] | None, *, rectified: bool
+) -> Sequence[Tensor]:
+    found: Sequence[Tensor] = _Dense.apply(  # type: ignore[no-untyped-call]
+        rows, known, rectified, *_pairs(layers)
     )
     return found
 
 
 class _Dense(torch.autograd.Function):
-    """A dense layer, and its rectifier if it has one, as one step of the graph."""
+    """Dense layers of the same rows, and their rectifier if they have one, as one step."""
 
     @staticmethod
     def forward(
-        context: Any,
-        rows: Tensor,
-        weight: Tensor,
-        bias: Tensor,
-        known: Tensor | None,
-        rectified: bool,
-    ) -> Tensor:
-        out = (
-            _dense_forward(rows, weight, bias, None, rectified=rectified)
-            if known is None
-            else known
-        )
-        context.save_for_backward(rows, weight, out)
+        context: Any, rows: Tensor, known: Sequence[Tensor] | None, rectified: bool, *pairs: Tensor
+    ) -> tuple[Tensor, ...]:
+        outs = known or _dense_forward(rows, pairs, None, rectified=rectified)
+        context.save_for_backward(rows, *outs, *pairs)
         context.rectified = rectified
-        return out.detach()
+        return tuple(out.detach() for out in outs)
 
     @staticmethod
     def backward(context: Any, *upstream: Any) -> tuple[Any, ...]:
         from .. import _native
 
-        rows, weight, out = context.saved_tensors
+        rows, *others = context.saved_tensors
+        outs, pairs = others[: len(upstream)], others[len(upstream) :]
         wanted = context.needs_input_grad[0]
         for_rows = torch.empty(rows.shape) if wanted else None
-        for_weight, for_bias = torch.empty(weight.shape), torch.empty(len(weight))
-        whole, upstream_whole = rows.contiguous(), upstream[0].contiguous()
+        gradients = [torch.empty(each.shape) for each in pairs]
+        whole, upstream_whole = rows.contiguous(), [each.contiguous() for each in upstream]
         _native.dense_backward(
             span(whole),
-            span(weight),
-            span(out),
-            span(upstream_whole),
+            spans(pairs),
+            spans(outs),
+            spans(upstream_whole),
             NOTHING if for_rows is None else span(for_rows),
-            span(for_weight),
-            span(for_bias),
+            spans(gradients),
             context.rectified,
         )
-        return for_rows, for_weight, for_bias, None, None
+        return for_rows, None, None, *gradients

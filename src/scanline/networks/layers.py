@@ -11,7 +11,7 @@ which draws nothing, and filled afterwards.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
@@ -19,7 +19,7 @@ from typing import Literal
 import torch
 from torch import Generator, Tensor, nn
 
-from .kernels import Kernels, can_be_native, dense, dense_rectified
+from .kernels import Features, Kernels, can_be_native, dense, rectified, rows_of
 
 Layer = nn.Conv2d | nn.Linear
 Role = Literal["hidden", "policy", "value", "q"]
@@ -86,21 +86,25 @@ def bias_of(layer: Layer) -> Tensor:
 class DenseStream(nn.Sequential):
     """Dense layers, each followed by a rectifier, by the native kernels where they can."""
 
-    def forward(self, rows: Tensor) -> Tensor:
+    def forward(self, features: Features) -> Tensor:
         for layer in self:
             if isinstance(layer, nn.Linear):
-                if can_be_native(layer, rows):
-                    rows = dense_rectified(layer, rows)
-                else:
-                    rows = torch.relu(layer(rows))
-        return rows
+                features = rectified(layer, features)
+        return rows_of(features)
 
 
 class DenseOutputs(nn.Linear):
     """A dense layer without a rectifier, by the native kernels where they can."""
 
     def forward(self, rows: Tensor) -> Tensor:
-        return dense(self, rows) if can_be_native(self, rows) else super().forward(rows)
+        return dense([self], rows)[0] if can_be_native(self, rows) else super().forward(rows)
+
+
+def outputs_of(layers: Sequence[nn.Linear], rows: Tensor) -> Sequence[Tensor]:
+    """What every layer makes of the same rows, in one native call where they can."""
+    if all(isinstance(each, DenseOutputs) and can_be_native(each, rows) for each in layers):
+        return dense(layers, rows)
+    return [layer(rows) for layer in layers]
 
 
 @dataclass(frozen=True)
@@ -131,10 +135,19 @@ class Layers:
         self.rule(layer, role, self.generator)
         return layer
 
-    def stream(self, features: int, hidden: tuple[int, ...]) -> nn.Sequential:
-        """Dense layers, each followed by a rectifier."""
+    def stream(
+        self, features: int, hidden: tuple[int, ...], *, by_place: bool = False
+    ) -> nn.Sequential:
+        """Dense layers, each followed by a rectifier.
+
+        `by_place` orders the first layer's weights in memory as kernels behind convolutions read
+        them: all units of an input lie together.
+        """
         steps: list[nn.Module] = []
         for units in hidden:
-            steps += [self.dense(features, units), nn.ReLU(inplace=True)]
+            layer = self.dense(features, units)
+            if by_place and not steps:
+                layer.weight.data = layer.weight.data.t().contiguous().t()
+            steps += [layer, nn.ReLU(inplace=True)]
             features = units
         return DenseStream(*steps) if self.kernels == "native" else nn.Sequential(*steps)

@@ -22,7 +22,7 @@ from typing import Literal
 from torch import Tensor, nn
 
 from ..records import Spaces
-from .kernels import Sizes, conv_features
+from .kernels import Features, Sizes, conv_features, native_convolutions
 from .layers import Layers
 from .planes import CENTRED, SIGNED, UNIT, PixelScale, flat_values
 
@@ -164,8 +164,13 @@ class ConvTrunk(nn.Module):
         self.sizes = sizes
         """What the native kernels need to know; None leaves the work to PyTorch."""
 
-    def forward(self, observations: Tensor) -> Tensor:
+    def forward(self, observations: Tensor) -> Features:
         return conv_features(self.convs, self.sizes, self.pixels, observations)
+
+
+def has_native_convolutions(trunk: nn.Module) -> bool:
+    sizes = trunk.sizes if isinstance(trunk, ConvTrunk) else None
+    return sizes is not None and native_convolutions(sizes) is not None
 
 
 class FlatTrunk(nn.Module):

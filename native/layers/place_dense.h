@@ -1,0 +1,82 @@
+// place_dense.h -- the dense layer behind the convolutions, with a rectifier.
+//
+// Takes pictures as numbers of the last convolution's outputs, the outputs themselves and weights
+// [places * filters, units]; gives rows [num, units], and on the way back gradients of the weights
+// and of what stands at every place. Knows no convolution, no loss and no Python.
+//
+// What a place adds to a row depends on the place and on the output that stands there: it is
+// computed once for all pictures in which the two are the same, and a row is the sum of its places.
+// Backwards the gradients of all rows with the same pair are summed first. Every sum is made by one
+// job in one order, and a row depends on its own picture alone.
+#pragma once
+
+#include <vector>
+
+#include "../core/types.h"
+#include "pairs.h"
+
+namespace scanline {
+
+// Weights [places * filters, units]: those of a place lie together.
+struct DenseWeights {
+  const float *weights, *biases;
+  i32 units;
+};
+
+struct DenseGradients {
+  float *weights, *biases;
+};
+
+struct PlacePairs;  // of one place, on their way back
+
+class PlaceDense {
+ public:
+  PlaceDense(i32 num_places, i32 filters)
+      : pairs_(num_places), filters_(filters), num_multiplied_(static_cast<size_t>(num_places)) {}
+
+  // Forgets pictures and weights, and keeps the memory.
+  void clear();
+
+  // Rows of pictures first .. first + num; the weights are those of the earlier ones. `numbers` are
+  // theirs, `most_number` the largest, and `outputs` rows of `filters` floats by number.
+  void forward(const i32* numbers, i32 first, i32 num, i32 most_number, const float* outputs,
+               const DenseWeights& dense, float* rows);
+  // All pictures so far will be gone back from.
+  void keep() { num_kept_ = pairs_.num(); }
+
+  // Gradients of the weights, or what is added to them, from those of the rows of `num` pictures.
+  void backward(i32 num, const float* outputs, const DenseWeights& dense, const float* rows,
+                const float* row_gradients, bool adds, const DenseGradients& gradients);
+  // The way back of what stands somewhere: rows of `filters` floats, each to be added to the
+  // gradient of its number.
+  i32 num_kept() const { return num_kept_; }
+  const i32* numbers() const { return pairs_.numbers(); }
+  const float* pair_gradients() const { return pair_gradients_.data(); }
+
+ private:
+  using Floats = std::vector<float>;
+  struct Way;  // everything that the way back reads, and where it goes
+
+  const float* output_of(i32 id, const float* outputs) const {
+    return outputs + static_cast<i64>(pairs_.numbers()[id]) * filters_;
+  }
+  // Where the weights of a place begin.
+  i64 weights_at(i32 place, i32 units) const { return static_cast<i64>(place) * filters_ * units; }
+  void multiply(const float* outputs, const DenseWeights& dense, i32 place);
+  void sum_places(i32 picture, const DenseWeights& dense, float* row) const;
+  void pass_rectifier(i32 num, i32 units, const float* rows, const float* gradients);
+  void go_back(const Way& way, i32 place);
+  void sum_gradients(const Way& way, i32 place, i32 num, std::vector<const float*>& gradients,
+                     Floats& sums) const;
+  void weight_gradients(const Way& way, i32 place, const PlacePairs& pairs) const;
+
+  Pairs pairs_;
+  const i32 filters_;
+  std::vector<i32> num_multiplied_;  // per place: pairs that have their products
+  Floats products_;                  // per pair: what it adds to every unit
+  i32 num_kept_ = 0;                 // pairs of pictures that are kept
+  Floats passed_;                    // gradients behind the rectifier, by picture
+  Floats pair_gradients_;
+};
+
+}  // namespace scanline
