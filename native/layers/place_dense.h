@@ -62,7 +62,7 @@ class PlaceDense {
   }
   // Where the weights of a place begin.
   i64 weights_at(i32 place, i32 units) const { return static_cast<i64>(place) * filters_ * units; }
-  void multiply(const float* outputs, const DenseWeights& dense, i32 place);
+  void multiply(const float* outputs, const DenseWeights& dense, i32 place, i32 next);
   void sum_places(i32 picture, const DenseWeights& dense, float* row) const;
   void pass_rectifier(i32 num, i32 units, const float* rows, const float* gradients);
   void go_back(const Way& way, i32 place);

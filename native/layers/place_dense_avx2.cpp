@@ -21,6 +21,7 @@ struct PlacePairs {
 namespace {
 
 constexpr i32 kPicturesPerJob = 4;
+constexpr i32 kPlacesPerJob = 5;
 
 // Rows a power of two apart would share few places of the caches: a line is left between them.
 i32 padded(i32 floats) { return floats + 16; }
@@ -66,7 +67,17 @@ struct Columns {
   i64 row_stride;
   i32 num_columns;
   i64 next_columns;
+  const float* ahead = nullptr;  // a matrix of the same size that will be needed next
 };
+
+// As much of the matrix ahead as has sixteen columns is on its way, in the order of memory: columns
+// that lie far apart are not seen coming by the processor.
+void fetch_ahead(const Columns& columns, i32 column) {
+  if (columns.ahead == nullptr) return;
+  const float* const from = columns.ahead + static_cast<i64>(column) * columns.num_rows;
+  for (i32 i = 0; i < columns.num_rows; ++i)
+    _mm_prefetch(reinterpret_cast<const char*>(from + i * kTileColumns), _MM_HINT_T1);
+}
 
 // Rows times a matrix, in tiles of nearly equal size, to the places to[i].
 void multiply_rows(const std::vector<const float*>& rows, const std::vector<float*>& to,
@@ -74,6 +85,7 @@ void multiply_rows(const std::vector<const float*>& rows, const std::vector<floa
   const i32 end = static_cast<i32>(rows.size());
   const float* from = columns.first;
   for (i32 c = 0; c < columns.num_columns; c += kTileColumns, from += columns.next_columns) {
+    fetch_ahead(columns, c);
     i32 first = 0;
     for (i32 tiles = num_parts(end, kTileRows); tiles > 0; --tiles) {
       const i32 some = num_parts(end - first, tiles);
@@ -154,7 +166,15 @@ void PlaceDense::forward(const i32* numbers, i32 first, i32 num, i32 most_number
                          const float* outputs, const DenseWeights& dense, float* rows) {
   pairs_.add(numbers, first, num, most_number);
   make_room(products_, pairs_.num(), padded(dense.units));
-  run_jobs(pairs_.num_places(), [&](i32 place) { multiply(outputs, dense, place); }, size_of(num));
+  run_jobs(
+      num_parts(pairs_.num_places(), kPlacesPerJob),
+      [&](i32 job) {
+        const i32 end = std::min(pairs_.num_places(), (job + 1) * kPlacesPerJob);
+        const i32 then = end + (layer_threads() - 1) * kPlacesPerJob;  // this thread's, probably
+        for (i32 place = job * kPlacesPerJob; place < end; ++place)
+          multiply(outputs, dense, place, place + 1 < end ? place + 1 : then);
+      },
+      size_of(num));
   run_jobs(
       num_parts(num, kPicturesPerJob),
       [&](i32 job) {
@@ -176,8 +196,8 @@ void PlaceDense::sum_places(i32 picture, const DenseWeights& dense, float* row) 
   for (; unit < dense.units; unit += 16) sum(sum_units<2>, unit);
 }
 
-// Products of a place's weights with all pairs that are new.
-void PlaceDense::multiply(const float* outputs, const DenseWeights& dense, i32 place) {
+// Products of a place's weights with all pairs that are new. `next` is the place after this one.
+void PlaceDense::multiply(const float* outputs, const DenseWeights& dense, i32 place, i32 next) {
   const std::vector<i32>& ids = pairs_.at(place);
   i32& num_done = num_multiplied_[static_cast<size_t>(place)];
   scratch.outputs.clear();
@@ -186,9 +206,10 @@ void PlaceDense::multiply(const float* outputs, const DenseWeights& dense, i32 p
     scratch.outputs.push_back(output_of(ids[i], outputs));
     scratch.places.push_back(products_.data() + static_cast<i64>(ids[i]) * padded(dense.units));
   }
+  const auto weights = [&](i32 at) { return dense.weights + weights_at(at, dense.units); };
   multiply_rows(scratch.outputs, scratch.places,
-                {dense.weights + weights_at(place, dense.units), filters_, dense.units, dense.units,
-                 kTileColumns});
+                {weights(place), filters_, dense.units, dense.units, kTileColumns,
+                 next < pairs_.num_places() ? weights(next) : nullptr});
   num_done = static_cast<i32>(ids.size());
 }
 

@@ -311,7 +311,7 @@ class LossResult:
 
     losses: Mapping[str, Tensor]
     """A scalar per parameter group; 'all' for a network with one group."""
-    metrics: Mapping[str, Tensor] = field(default_factory=dict)
+    metrics: Mapping[str, Tensor | float] = field(default_factory=dict)
     """Detached scalars, read only when a row is written."""
     priorities: Tensor | None = None
     """[N] new priorities of the batch."""

@@ -19,12 +19,12 @@ from ..records import PolicyValue
 
 
 class Terms(NamedTuple):
-    """Means over the batch, and the loss."""
+    """Means over the batch, and the loss; numbers where they are known at once."""
 
     loss: Tensor
-    policy: Tensor
-    value: Tensor
-    entropy: Tensor
+    policy: Tensor | float
+    value: Tensor | float
+    entropy: Tensor | float
 
 
 def actor_critic(
@@ -50,8 +50,8 @@ def actor_critic(
     policy, entropy, value = sums
     loss = torch.tensor(scale * (policy - entropy_coef * entropy + value_coef * value))
     num = max(len(values), 1)
-    means = (torch.tensor(total / num) for total in (policy, value, entropy))
-    return Terms(_KnownGradient.apply(loss, gradients, logits, values), *means)  # type: ignore[no-untyped-call]
+    known = _KnownGradient.apply(loss, gradients, logits, values)  # type: ignore[no-untyped-call]
+    return Terms(known, policy / num, value / num, entropy / num)
 
 
 def _is_plain(numbers: Tensor, kind: torch.dtype = torch.float32) -> bool:

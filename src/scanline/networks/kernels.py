@@ -119,7 +119,8 @@ class ConvFeatures:
 
     def feeds(self, layer: nn.Linear) -> bool:
         """Whether `dense_rectified` takes this layer: its weights must lie place by place."""
-        return layer.out_features % DENSE_UNITS_STEP == 0 and layer.weight.t().is_contiguous()
+        weight = layer.weight
+        return layer.out_features % DENSE_UNITS_STEP == 0 and weight.stride() == (1, len(weight))
 
     def dense_rectified(self, layer: nn.Linear) -> Tensor:
         """max(0, rows @ weights + bias), remembered where a rollout is kept."""
@@ -186,10 +187,7 @@ def can_be_native(layer: nn.Linear, rows: Tensor) -> bool:
 
 def _are_ready(observations: Tensor, weights: Sequence[Tensor]) -> bool:
     """Whether kernels that walk raw memory may have these arrays."""
-    in_order = all(
-        each.is_contiguous(memory_format=torch.channels_last) if each.dim() == 4 else True
-        for each in weights
-    )
+    in_order = all(each.is_contiguous(memory_format=torch.channels_last) for each in weights[::2])
     return has_whole_planes(observations) and in_order and not observations.requires_grad
 
 

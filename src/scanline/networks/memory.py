@@ -14,7 +14,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any, Protocol
 
 import torch
@@ -30,6 +31,8 @@ class Work(Protocol):
 Begin = Callable[[], Any]
 """Makes a layer's `Work`, of a type that the layer knows."""
 
+_version_of = attrgetter("_version")
+
 
 @dataclass
 class Kept:
@@ -38,6 +41,14 @@ class Kept:
     arrays: list[Tensor]
     work: Work | None
     num_rows: int = 0
+    parts: dict[tuple[int, int], list[Tensor]] = field(default_factory=dict)
+    """Views of rows that were asked for, by the first and the end."""
+
+    def part(self, first: int, end: int) -> list[Tensor]:
+        found = self.parts.get((first, end))
+        if found is None:
+            found = self.parts[first, end] = [each[first:end] for each in self.arrays]
+        return found
 
 
 class Memory:
@@ -84,7 +95,7 @@ class Memory:
         if first == 0 and kept.work is not None:
             kept.work.clear()
         kept.num_rows = end
-        return [each[first:end] for each in kept.arrays], kept.work
+        return kept.part(first, end), kept.work
 
     def work(self, layer: nn.Module) -> Any | None:
         """The work on the rows that are kept, of help to rows that need not be."""
@@ -104,7 +115,7 @@ class Memory:
 
     def _versions_now(self) -> list[int]:
         """PyTorch counts the changes of every tensor."""
-        return [each._version for each in self._weights]
+        return list(map(_version_of, self._weights))
 
 
 class _Active(threading.local):

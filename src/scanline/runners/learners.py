@@ -20,6 +20,7 @@ from .game_numbers import GameNumbers
 from .progress import Metric, Progress
 from .segments import Segments
 from .session import GO, SAVE, STOP, Beginning, Growing
+from .settled import settled
 from .stopping import Signals
 
 
@@ -138,7 +139,7 @@ class Following:
             self.progress.advance(self._told.resumed_at)
             for part in saved.values():
                 part.load({})
-        with self._signals:  # they belong to the leading learner
+        with self._signals, settled():  # signals belong to the leading learner
             yield
             self._obey()
 

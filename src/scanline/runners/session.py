@@ -26,6 +26,7 @@ from .folder import RunFolder
 from .live import LiveSettings, LiveView
 from .progress import Metric, Progress, ProgressSettings
 from .segments import Segments
+from .settled import settled
 from .stopping import Limits, SaveSchedule, SaveSettings, Signals, Stop
 from .watchdog import Watchdog, WatchdogSettings
 
@@ -170,6 +171,7 @@ class Session:
             stack.enter_context(self._watchdog())
             live = LiveView(self._settings.live, self.progress, self._limits, title=self._title)
             self._live = stack.enter_context(live)
+            stack.enter_context(settled())
             try:
                 yield
             except (KeyboardInterrupt, NotFiniteError):

@@ -26,6 +26,7 @@ from ..runners import off_policy, on_policy
 from ..runners.fleet import Board, Fleet, Journal, StoreSide, show_stack_when_asked
 from ..runners.instruments import Instruments
 from ..runners.session import Session
+from ..runners.settled import settled
 from ..samplers import LockstepSampler
 from ..stores import ReplaySettings
 from .assembly import (
@@ -240,12 +241,13 @@ def _loop(
 
 def _go(plan: Plan, loop: on_policy.Loop, journal: Journal) -> None:
     target_agent_steps = plan.recipe.pace.target_agent_steps
-    while journal.goes_on():
-        if target_agent_steps:
-            off_policy.turn(loop, journal, target_agent_steps)
-        else:
-            on_policy.turn(loop, journal)
-        journal.tell()
+    with settled():
+        while journal.goes_on():
+            if target_agent_steps:
+                off_policy.turn(loop, journal, target_agent_steps)
+            else:
+                on_policy.turn(loop, journal)
+            journal.tell()
 
 
 def _unsaid(sentence: str) -> None:
