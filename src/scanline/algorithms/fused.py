@@ -70,4 +70,7 @@ class _KnownGradient(torch.autograd.Function):
 
     @staticmethod
     def backward(context: Any, *upstream: Any) -> tuple[Any, ...]:
-        return None, None, *(each * upstream[0] for each in context.gradients)
+        factor = float(upstream[0])
+        if factor == 1.0:
+            return None, None, *context.gradients
+        return None, None, *(each * factor for each in context.gradients)

@@ -91,7 +91,8 @@ def conv_features(
     convs: nn.Sequential, sizes: Sizes | None, pixels: PixelScale, observations: Tensor
 ) -> Features:
     """Features [N, H * W * C] of the last rectified convolution; `sizes` None asks for PyTorch."""
-    weights = [each for conv in convs for each in conv._parameters.values() if each is not None]
+    layers = convs._modules.values()
+    weights = [each for layer in layers for each in layer._parameters.values() if each is not None]
     native = native_convolutions(sizes) if sizes and _are_ready(observations, weights) else None
     if native is not None:
         return ConvFeatures(native, convs, weights, pixels, observations)
@@ -99,7 +100,7 @@ def conv_features(
     return maps.permute(0, 2, 3, 1).flatten(1)  # a view: channels are last in memory
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class ConvFeatures:
     """Features that wait for their reader: rows as they are, or the dense layer behind them.
 
@@ -119,15 +120,16 @@ class ConvFeatures:
 
     def feeds(self, layer: nn.Linear) -> bool:
         """Whether `dense_rectified` takes this layer: its weights must lie place by place."""
-        weight = layer.weight
-        return layer.out_features % DENSE_UNITS_STEP == 0 and weight.stride() == (1, len(weight))
+        weight = weight_of(layer)
+        units, _ = weight.shape
+        return units % DENSE_UNITS_STEP == 0 and weight.stride() == (1, units)
 
     def dense_rectified(self, layer: nn.Linear) -> Tensor:
         """max(0, rows @ weights + bias), remembered where a rollout is kept."""
-        return self._read(layer, [layer.weight, layer.bias], layer.out_features)
+        return self._read(layer, _pairs([layer]), layer.out_features)
 
     def _read(self, reader: nn.Module, dense: list[Tensor], width: int) -> Tensor:
-        num, begin = len(self.observations), self.native.begin
+        num, begin = self.observations.shape[0], self.native.begin
         if torch.is_grad_enabled():
             known = memory.recalled(reader, num)
             (rows,), work = known or ([torch.empty((num, width))], begin())
@@ -158,7 +160,7 @@ def rectified(layer: nn.Linear, features: Features) -> Tensor:
     if isinstance(features, ConvFeatures) and features.feeds(layer):
         return features.dense_rectified(layer)
     rows = rows_of(features)
-    return _dense_rectified(layer, rows) if can_be_native(layer, rows) else layer(rows).relu()
+    return _dense_rectified(layer, rows) if can_be_native([layer], rows) else layer(rows).relu()
 
 
 def _dense_rectified(layer: nn.Linear, rows: Tensor) -> Tensor:
@@ -179,10 +181,20 @@ def dense(layers: Sequence[nn.Linear], rows: Tensor) -> Sequence[Tensor]:
     return _dense_forward(rows, _pairs(layers), None, rectified=False)
 
 
-def can_be_native(layer: nn.Linear, rows: Tensor) -> bool:
-    """Whether `dense` and `dense_rectified` take this layer and these rows."""
-    on_cpu = rows.is_cpu and rows.dtype is torch.float32 and rows.dim() == 2
-    return on_cpu and layer.weight.is_contiguous() and has_native_dense(layer.in_features)
+def can_be_native(layers: Sequence[nn.Linear], rows: Tensor) -> bool:
+    """Whether kernels take these layers and these rows."""
+    if not rows.is_cpu or rows.dtype is not torch.float32 or rows.dim() != 2:
+        return False
+    return has_native_dense(rows.shape[1]) and all(
+        weight_of(each).is_contiguous() for each in layers
+    )
+
+
+def weight_of(layer: nn.Linear) -> Tensor:
+    """`layer.weight` without the detour that a module takes to its parameters."""
+    weight = layer._parameters["weight"]
+    assert weight is not None
+    return weight
 
 
 def _are_ready(observations: Tensor, weights: Sequence[Tensor]) -> bool:
@@ -223,7 +235,7 @@ class _ConvRows(torch.autograd.Function):
 
 def _pairs(layers: Sequence[nn.Linear]) -> list[Tensor]:
     """Weights and biases in turn."""
-    return [each for layer in layers for each in (layer.weight, layer.bias)]
+    return [each for layer in layers for each in layer._parameters.values() if each is not None]
 
 
 def _dense_forward(

@@ -97,12 +97,12 @@ class DenseOutputs(nn.Linear):
     """A dense layer without a rectifier, by the native kernels where they can."""
 
     def forward(self, rows: Tensor) -> Tensor:
-        return dense([self], rows)[0] if can_be_native(self, rows) else super().forward(rows)
+        return dense([self], rows)[0] if can_be_native([self], rows) else super().forward(rows)
 
 
 def outputs_of(layers: Sequence[nn.Linear], rows: Tensor) -> Sequence[Tensor]:
     """What every layer makes of the same rows, in one native call where they can."""
-    if all(isinstance(each, DenseOutputs) and can_be_native(each, rows) for each in layers):
+    if isinstance(layers[0], DenseOutputs) and can_be_native(layers, rows):
         return dense(layers, rows)
     return [layer(rows) for layer in layers]
 
