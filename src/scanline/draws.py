@@ -11,29 +11,26 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from .spans import is_plain, places
+
 
 def categorical(logits: Tensor, uniforms: Tensor) -> Tensor:
     """Actions [N] by inverting the cumulated softmax of logits [N, A] at uniforms [N, K].
 
     The first uniform of a row counts. On a CPU one native call takes the place of six operations.
     """
-    if all(map(_is_plain, (logits, uniforms))):
+    if is_plain(logits) and is_plain(uniforms):
         return _categorical_here(logits, uniforms)
     cumulated = torch.softmax(logits, dim=-1).cumsum(dim=-1)
     drawn = (uniforms[:, :1] >= cumulated).sum(dim=-1)
     return drawn.clamp(max=logits.shape[-1] - 1)
 
 
-def _is_plain(numbers: Tensor) -> bool:
-    return numbers.is_cpu and numbers.dtype is torch.float32 and numbers.is_contiguous()
-
-
 def _categorical_here(logits: Tensor, uniforms: Tensor) -> Tensor:
     from . import _native
 
     actions = torch.empty(len(logits), dtype=torch.int64)
-    places = [(each.data_ptr(), each.numel()) for each in (logits, uniforms, actions)]
-    _native.draw_categorical(*places)
+    _native.draw_categorical(*places(logits, uniforms, actions))
     return actions
 
 

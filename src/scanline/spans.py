@@ -33,6 +33,16 @@ def spans(tensors: Iterable[Tensor]) -> list[Span]:
     return [span(each) for each in tensors]
 
 
+def is_plain(tensor: Tensor, kind: torch.dtype = torch.float32) -> bool:
+    """Whether a tensor of this type lies on the CPU, without gaps and in its own order."""
+    return tensor.is_cpu and tensor.dtype is kind and tensor.is_contiguous()
+
+
+def places(*tensors: Tensor) -> list[Span]:
+    """Addresses and sizes of tensors that are known to be plain, of any type."""
+    return [(each.data_ptr(), each.numel()) for each in tensors]
+
+
 def is_gapless(tensor: Tensor) -> bool:
     """Whether a tensor is floats on the CPU without gaps, in any order of its axes."""
     if tensor.dtype is not torch.float32 or not tensor.is_cpu:
@@ -44,7 +54,7 @@ def gapless_spans(tensors: Sequence[Tensor]) -> list[Span] | None:
     """The spans of tensors that are all floats on the CPU without gaps; None for others."""
     if not all(map(is_gapless, tensors)):
         return None
-    return [(each.data_ptr(), each.numel()) for each in tensors]
+    return places(*tensors)
 
 
 def _fills(strides: Sequence[int], sizes: Sequence[int]) -> bool:

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from ..records import PolicyValue
+from ..spans import is_plain, places
 
 
 class Terms(NamedTuple):
@@ -40,22 +41,18 @@ def actor_critic(
     written in operations."""
     logits, values = outputs
     numbers = (logits, values, returns)
-    if not all(map(_is_plain, numbers)) or not _is_plain(actions, torch.int64):
+    if not all(map(is_plain, numbers)) or not is_plain(actions, torch.int64):
         return None
     from .. import _native
 
     gradients = torch.empty_like(logits), torch.empty_like(values)
-    arrays = [(each.data_ptr(), each.numel()) for each in (*numbers, actions, *gradients)]
+    arrays = places(*numbers, actions, *gradients)
     sums = _native.actor_critic(*arrays, entropy_coef, value_coef, scale)
     policy, entropy, value = sums
     loss = torch.tensor(scale * (policy - entropy_coef * entropy + value_coef * value))
     num = max(len(values), 1)
     known = _KnownGradient.apply(loss, gradients, logits, values)  # type: ignore[no-untyped-call]
     return Terms(known, policy / num, value / num, entropy / num)
-
-
-def _is_plain(numbers: Tensor, kind: torch.dtype = torch.float32) -> bool:
-    return numbers.is_cpu and numbers.dtype is kind and numbers.is_contiguous()
 
 
 class _KnownGradient(torch.autograd.Function):
