@@ -37,7 +37,7 @@ class Place:
         """Writes what a policy with so many updates has decided."""
         self.actions[:] = actions
         for name, stored in self.columns.items():
-            stored.copy_(columns[name])
+            stored.copy_(columns[name].detach())
         self.version[0] = version
 
 
