@@ -265,6 +265,9 @@ void PlaceDense::weight_gradients(const Way& way, i32 place, const PlacePairs& p
   const i32 units = way.dense.units, sixes = num_sixes(filters_);
   float* const to = way.gradients.weights + weights_at(place, units);
   for (i32 unit = 0; unit < units; unit += kTileColumns) {
+    for (i32 k = 0; k < filters_; ++k)  // the next columns' lines, which lie far apart
+      _mm_prefetch(reinterpret_cast<const char*>(to + k * units + unit + kTileColumns),
+                   _MM_HINT_T0);
     i32 k = 0;
     for (; k < 6 * sixes; k += 6)
       weight_tile<6>(pairs, k, unit, units, way.adds, to + k * units + unit);
