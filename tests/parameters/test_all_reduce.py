@@ -13,7 +13,7 @@ from torch._C._distributed_c10d import TCPStore
 from parameters import learner_pair
 from scanline import processes
 from scanline.parameters import LearnerLostError, Learners, LearnersDifferError
-from scanline.parameters.all_reduce import digest
+from scanline.parameters.all_reduce import digest, in_memory_order
 
 
 @contextmanager
@@ -74,3 +74,11 @@ def test_a_digest_depends_on_every_bit() -> None:
     assert digest(network) == first
     network.bias.data[1] = torch.nextafter(network.bias.data[1], torch.tensor(9.0))
     assert digest(network) != first
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (0, 3, 1, 2), (3, 2, 1, 0)])
+def test_dense_tensors_are_flattened_in_place(order: tuple[int, ...]) -> None:
+    tensor = torch.arange(120.0).view(2, 3, 4, 5).permute(order)
+    flat = in_memory_order(tensor).reshape(-1)
+    assert flat.data_ptr() == tensor.data_ptr()
+    assert torch.equal(flat, torch.arange(120.0))
