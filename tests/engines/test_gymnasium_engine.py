@@ -16,23 +16,11 @@ import pytest
 import toy_envs
 import toys
 
+from leftovers import children, mapped_blocks
 from scanline import protocols, streams
 from scanline.engines import EngineError
 
 AS_IS = protocols.get("as-is")
-
-
-def children() -> set[int]:
-    return {
-        int(pid)
-        for pid in Path("/proc/self/task").glob("*/children")
-        for pid in pid.read_text().split()
-    }
-
-
-def mapped_blocks() -> int:
-    """Blocks of shared memory that this process maps."""
-    return Path("/proc/self/maps").read_text().count("memfd:scanline")
 
 
 def play(game: Any, num_steps: int = 40, **options: Any) -> dict[str, np.ndarray]:

@@ -19,6 +19,7 @@ import pytest
 import torch
 
 import scanline
+from leftovers import children, mapped_blocks, open_blocks
 from scanline.algorithms import ActorCritic
 from scanline.engines import EngineError
 from scanline.engines.gymnasium import GymnasiumEngine
@@ -38,20 +39,10 @@ RECIPES: dict[str, dict[str, Any]] = {
 }
 
 
-def children() -> set[int]:
-    """Processes that this one has started and that still run."""
-    found = set()
-    for task in Path("/proc/self/task").iterdir():
-        found |= {int(pid) for pid in (task / "children").read_text().split()}
-    return found
-
-
 def shared_memory() -> int:
     """Blocks of shared memory that this process maps or holds open."""
     gc.collect()
-    maps = Path("/proc/self/maps").read_text().count("memfd:scanline")
-    links = [os.readlink(fd) for fd in Path("/proc/self/fd").iterdir() if fd.is_symlink()]
-    return maps + sum("memfd:scanline" in link for link in links)
+    return mapped_blocks() + open_blocks()
 
 
 @pytest.fixture(autouse=True)

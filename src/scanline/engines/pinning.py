@@ -41,5 +41,5 @@ def _tasks() -> set[int]:
 def _children(thread: Path) -> list[int]:
     try:
         return [int(word) for word in (thread / "children").read_text().split()]
-    except FileNotFoundError:  # a thread that has just ended
+    except (FileNotFoundError, ProcessLookupError):  # a thread that has just ended
         return []
