@@ -90,6 +90,18 @@ def test_features_may_have_one_reader_or_two(name: str, head: str) -> None:
         assert_close(mine.grad, theirs.grad)
 
 
+def test_a_hidden_layer_may_be_read_without_outputs() -> None:
+    native, plain = pair("nature")
+    observations = drawn("nature", 9)
+    found, expected = (each.head.stream(each.trunk(observations)) for each in (native, plain))
+    assert_close(found, expected)
+    ((found**2).sum() + (expected**2).sum()).backward()
+    for mine, theirs in zip(native.parameters(), plain.parameters(), strict=True):
+        assert (mine.grad is None) == (theirs.grad is None)
+        if mine.grad is not None and theirs.grad is not None:
+            assert_close(mine.grad, theirs.grad)
+
+
 def drawn(name: str, num: int) -> Tensor:
     """Pictures as games draw them: stripes, boxes, a noisy corner; the first one is empty."""
     random = torch.Generator().manual_seed(num)
@@ -227,24 +239,36 @@ def test_wrong_arrays_are_refused() -> None:
     stack = _native.ConvStack(sizes).begin()
     weights = spans([torch.zeros(16, 8, 8, 4), torch.zeros(16)])
     frames, features = torch.zeros((2, 4, 84, 84), dtype=torch.uint8), torch.zeros(2, 20 * 20 * 16)
+    whole = [span(features)]
     with pytest.raises(ValueError, match="rows has"):
-        stack.forward(given(frames), weights, [], span(features[:1]))
+        stack.forward(given(frames), weights, [span(features[:1])])
     with pytest.raises(ValueError, match="weights do not have"):
-        stack.forward(given(frames), [(weights[0][0], 8), weights[1]], [], span(features))
+        stack.forward(given(frames), [(weights[0][0], 8), weights[1]], whole)
     with pytest.raises(ValueError, match="for every convolution"):
-        stack.forward(given(frames), weights[:1], [], span(features))
+        stack.forward(given(frames), weights[:1], whole)
     with pytest.raises(ValueError, match="sizes of the first"):
-        stack.forward(given(frames[:, :3]), weights, [], span(features))
+        stack.forward(given(frames[:, :3]), weights, whole)
     with pytest.raises(ValueError, match="multiple of 16 units"):
-        stack.forward(given(frames), weights, [(0, 6400 * 8), (0, 8)], (0, 16))
+        stack.forward(given(frames), [*weights, (0, 6400 * 8), (0, 8)], [(0, 16)])
     with pytest.raises(ValueError, match="weights of the dense layer has"):
-        stack.forward(given(frames), weights, [(0, 6400 * 8), (0, 16)], (0, 32))
-    stack.forward(given(frames), weights, [], span(features))
-    dense, hidden = [(0, 6400 * 16), (0, 16)], (0, 32)
+        stack.forward(given(frames), [*weights, (0, 6400 * 8), (0, 16)], [(0, 32)])
+    hidden = [*weights, (0, 6400 * 16), (0, 16)]
+    with pytest.raises(ValueError, match="rows for every layer"):
+        stack.forward(given(frames), hidden, [(0, 32), (0, 2)])
+    with pytest.raises(ValueError, match="sizes of one layer"):
+        stack.forward(given(frames), [*hidden, (0, 16 * 3 + 1), (0, 3)], [(0, 32), (0, 6)])
+    with pytest.raises(ValueError, match="out has"):
+        stack.forward(given(frames), [*hidden, (0, 16 * 3), (0, 3)], [(0, 32), (0, 5)])
+    stack.forward(given(frames), weights, whole)
     with pytest.raises(ValueError, match="went through a dense layer"):
-        stack.backward_dense(weights, dense, hidden, hidden, weights, dense)
-    with pytest.raises(ValueError, match="and their gradients"):
-        stack.backward_dense(weights, dense, hidden, hidden, weights, [])
+        stack.backward(hidden, [(0, 32)], [(0, 32)], hidden)
+    with pytest.raises(ValueError, match="for every weight"):
+        stack.backward(hidden, [(0, 32)], [(0, 32)], weights)
+    with pytest.raises(ValueError, match="for every row"):
+        stack.backward(weights, whole, [(0, 32)], weights)
+    layers = [*hidden, (0, 16 * 3), (0, 3)]
+    with pytest.raises(ValueError, match="out_gradients has"):
+        stack.backward(layers, [(0, 32), (0, 6)], [(0, 32)], layers)
     with pytest.raises(ValueError, match="contiguous"):
         given(frames.transpose(2, 3))
     with pytest.raises(TypeError, match="float32 on the CPU"):

@@ -86,7 +86,7 @@ class PolicyValueHead(nn.Module):
         self.value = streams.layers.dense(streams.width, 1, "value")
 
     def forward(self, features: Features) -> PolicyValue:
-        logits, value = outputs_of((self.policy, self.value), self.stream(features))
+        logits, value = outputs_of(self.stream, (self.policy, self.value), features)
         return PolicyValue(logits=logits, value=value.squeeze(-1))
 
 
@@ -100,7 +100,8 @@ class ActionValueHead(nn.Module):
         self.q = streams.layers.dense(streams.width, shape[0] * shape[1], "q")
 
     def forward(self, features: Features) -> QValues | QDistribution:
-        return named(self.q(self.stream(features)).unflatten(1, self.shape))
+        (values,) = outputs_of(self.stream, (self.q,), features)
+        return named(values.view(len(values), *self.shape))
 
 
 class DuelingHead(nn.Module):

@@ -116,35 +116,50 @@ class ConvFeatures:
 
     def rows(self) -> Tensor:
         """[N, H * W * C]"""
-        return self._read(self.convs, [], self.native.feature_floats)
+        (rows,) = self._read(self.convs, [], [self.native.feature_floats])
+        return rows
 
-    def feeds(self, layer: nn.Linear) -> bool:
-        """Whether `dense_rectified` takes this layer: its weights must lie place by place."""
+    def feeds(self, layer: nn.Linear, outputs: Sequence[nn.Linear] = ()) -> bool:
+        """Whether these layers are taken here: weights of the first must lie place by place."""
         weight = weight_of(layer)
         units, _ = weight.shape
-        return units % DENSE_UNITS_STEP == 0 and weight.stride() == (1, units)
+        if units % DENSE_UNITS_STEP or weight.stride() != (1, units):
+            return False
+        return not outputs or _read_rows_of(units, outputs)
 
     def dense_rectified(self, layer: nn.Linear) -> Tensor:
         """max(0, rows @ weights + bias), remembered where a rollout is kept."""
-        return self._read(layer, _pairs([layer]), layer.out_features)
-
-    def _read(self, reader: nn.Module, dense: list[Tensor], width: int) -> Tensor:
-        num, begin = self.observations.shape[0], self.native.begin
-        if torch.is_grad_enabled():
-            known = memory.recalled(reader, num)
-            (rows,), work = known or ([torch.empty((num, width))], begin())
-            if known is None:
-                self._forward(work, dense, rows, keeps=True)
-            learned: Tensor = _ConvRows.apply(rows, work, len(dense), *dense, *self.weights)  # type: ignore[no-untyped-call]
-            return learned
-        room = memory.room(reader, num, (width,), begin)
-        (rows,), work = room or ([torch.empty((num, width))], memory.work(reader) or begin())
-        self._forward(work, dense, rows, keeps=room is not None)
+        (rows,) = self._read(layer, _pairs([layer]), [layer.out_features])
         return rows
 
-    def _forward(self, work: ConvPass, dense: list[Tensor], rows: Tensor, *, keeps: bool) -> None:
+    def outputs(self, layer: nn.Linear, outputs: Sequence[nn.Linear]) -> Sequence[Tensor]:
+        """What output layers make of the rows of `dense_rectified`."""
+        widths = [each.out_features for each in (layer, *outputs)]
+        return self._read(layer, _pairs((layer, *outputs)), widths)
+
+    def _read(
+        self, reader: nn.Module, dense: Sequence[Tensor], widths: Sequence[int]
+    ) -> Sequence[Tensor]:
+        """Arrays [N, width] of all layers behind the convolutions, without the hidden one where
+        outputs follow it."""
+        num, begin, weights = self.observations.shape[0], self.native.begin, [*self.weights, *dense]
+        if torch.is_grad_enabled():
+            known = memory.recalled(reader, num)
+            arrays, work = known or (_empty(num, widths), begin())
+            if known is None:
+                self._forward(work, weights, arrays, keeps=True)
+            learned: Sequence[Tensor] = _ConvRows.apply(work, arrays, *weights)  # type: ignore[no-untyped-call]
+            return learned
+        room = memory.room(reader, num, widths, begin)
+        arrays, work = room or (_empty(num, widths), memory.work(reader) or begin())
+        self._forward(work, weights, arrays, keeps=room is not None)
+        return _last(arrays)
+
+    def _forward(
+        self, work: ConvPass, weights: Sequence[Tensor], arrays: Sequence[Tensor], *, keeps: bool
+    ) -> None:
         frames = pictures(self.observations, self.pixels.scale, self.pixels.offset)
-        work.forward(frames, spans(self.weights), spans(dense), span(rows), keeps)
+        work.forward(frames, spans(weights), spans(arrays), keeps)
 
 
 Features = Tensor | ConvFeatures
@@ -185,9 +200,11 @@ def can_be_native(layers: Sequence[nn.Linear], rows: Tensor) -> bool:
     """Whether kernels take these layers and these rows."""
     if not rows.is_cpu or rows.dtype is not torch.float32 or rows.dim() != 2:
         return False
-    return has_native_dense(rows.shape[1]) and all(
-        weight_of(each).is_contiguous() for each in layers
-    )
+    return _read_rows_of(rows.shape[1], layers)
+
+
+def _read_rows_of(width: int, layers: Sequence[nn.Linear]) -> bool:
+    return has_native_dense(width) and all(weight_of(each).is_contiguous() for each in layers)
 
 
 def weight_of(layer: nn.Linear) -> Tensor:
@@ -204,33 +221,38 @@ def _are_ready(observations: Tensor, weights: Sequence[Tensor]) -> bool:
 
 
 class _ConvRows(torch.autograd.Function):
-    """All convolutions of a trunk, and a dense layer if it reads them, as one step of the graph.
+    """All convolutions of a trunk, and the dense layers that read them, as one step of the graph.
 
-    `work` has been forwards; weights are those of the dense layer, then those of the convolutions.
+    `work` has been forwards and gave the arrays; weights are those of the convolutions, then those
+    of a hidden layer and of the outputs behind it, if there are any.
     """
 
     @staticmethod
     def forward(
-        context: Any, rows: Tensor, work: ConvPass, num_dense: int, *weights: Tensor
-    ) -> Tensor:
-        context.save_for_backward(rows, *weights)
-        context.work, context.num_dense = work, num_dense
-        return rows.detach()
+        context: Any, work: ConvPass, arrays: Sequence[Tensor], *weights: Tensor
+    ) -> tuple[Tensor, ...]:
+        context.save_for_backward(*arrays, *weights)
+        context.work, context.num_arrays = work, len(arrays)
+        return tuple(each.detach() for each in _last(arrays))
 
     @staticmethod
     def backward(context: Any, *upstream: Any) -> tuple[Any, ...]:
-        rows, *weights = context.saved_tensors
+        saved, num = context.saved_tensors, context.num_arrays
+        arrays, weights = saved[:num], saved[num:]
         work: ConvPass = context.work
         gradients = [torch.empty_like(each) for each in weights]
-        whole = upstream[0].contiguous()
-        end = context.num_dense
-        dense, convs = spans(weights[:end]), spans(weights[end:])
-        for_dense, for_convs = spans(gradients[:end]), spans(gradients[end:])
-        if dense:
-            work.backward_dense(convs, dense, span(rows), span(whole), for_convs, for_dense)
-        else:
-            work.backward(convs, span(whole), for_convs)
-        return None, None, None, *gradients
+        whole = [each.contiguous() for each in upstream]
+        work.backward(spans(weights), spans(arrays), spans(whole), spans(gradients))
+        return None, None, *gradients
+
+
+def _empty(num: int, widths: Sequence[int]) -> list[Tensor]:
+    return [torch.empty((num, width)) for width in widths]
+
+
+def _last(arrays: Sequence[Tensor]) -> Sequence[Tensor]:
+    """What nobody reads any further here: the only array, or those behind the hidden rows."""
+    return arrays[1:] or arrays
 
 
 def _pairs(layers: Sequence[nn.Linear]) -> list[Tensor]:

@@ -19,7 +19,15 @@ from typing import Literal
 import torch
 from torch import Generator, Tensor, nn
 
-from .kernels import Features, Kernels, can_be_native, dense, rectified, rows_of
+from .kernels import (
+    ConvFeatures,
+    Features,
+    Kernels,
+    can_be_native,
+    dense,
+    rectified,
+    rows_of,
+)
 
 Layer = nn.Conv2d | nn.Linear
 Role = Literal["hidden", "policy", "value", "q"]
@@ -92,6 +100,16 @@ class DenseStream(nn.Sequential):
                 features = rectified(layer, features)
         return rows_of(features)
 
+    def outputs(self, layers: Sequence[nn.Linear], features: Features) -> Sequence[Tensor]:
+        """What every layer makes of the stream's rows, in one native call where they can."""
+        hidden = [each for each in self._modules.values() if isinstance(each, nn.Linear)]
+        if isinstance(features, ConvFeatures) and len(hidden) == 1:
+            (only,) = hidden
+            if features.feeds(only, layers):
+                return features.outputs(only, layers)
+        rows = self(features)
+        return dense(layers, rows) if can_be_native(layers, rows) else [of(rows) for of in layers]
+
 
 class DenseOutputs(nn.Linear):
     """A dense layer without a rectifier, by the native kernels where they can."""
@@ -100,10 +118,13 @@ class DenseOutputs(nn.Linear):
         return dense([self], rows)[0] if can_be_native([self], rows) else super().forward(rows)
 
 
-def outputs_of(layers: Sequence[nn.Linear], rows: Tensor) -> Sequence[Tensor]:
-    """What every layer makes of the same rows, in one native call where they can."""
-    if isinstance(layers[0], DenseOutputs) and can_be_native(layers, rows):
-        return dense(layers, rows)
+def outputs_of(
+    stream: nn.Sequential, layers: Sequence[nn.Linear], features: Features
+) -> Sequence[Tensor]:
+    """What every layer makes of the stream's rows."""
+    if isinstance(stream, DenseStream):
+        return stream.outputs(layers, features)
+    rows = stream(features)
     return [layer(rows) for layer in layers]
 
 

@@ -1,0 +1,34 @@
+// spans.h -- arrays as Python hands them over: an address and a number of floats.
+//
+// The caller (scanline.spans) keeps them alive and without gaps; sizes are checked by whoever
+// reads.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/vector.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../core/types.h"
+
+namespace scanline {
+
+using Span = std::pair<uintptr_t, size_t>;
+using Spans = std::vector<Span>;
+
+inline float* floats(const Span& span) { return reinterpret_cast<float*>(span.first); }
+
+[[noreturn]] inline void refuse_layers(const std::string& why) {
+  throw nanobind::value_error(why.c_str());
+}
+
+inline void check_size(const Span& span, i32 num, i32 each, const char* what) {
+  if (span.second != static_cast<size_t>(num) * static_cast<size_t>(each))
+    refuse_layers(std::string(what) + " has " + std::to_string(span.second) + " floats, but " +
+                  std::to_string(num) + " rows need " + std::to_string(each) + " each.");
+}
+
+}  // namespace scanline
