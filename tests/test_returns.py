@@ -72,6 +72,16 @@ def test_n_step_equals_its_definition(drawn: tuple[Path, torch.Tensor, torch.Ten
             assert abs(float(got[t, b]) - n_step_by_definition(path, t, b)) < 1e-9
 
 
+@given(paths())
+@settings(max_examples=60, deadline=None)
+def test_n_step_in_one_native_call(drawn: tuple[Path, torch.Tensor, torch.Tensor]) -> None:
+    path, _, _ = drawn
+    single = Path(*(each.float() if each.is_floating_point() else each for each in path.arrays()))
+    assert single.is_plain() and not path.is_plain()
+    expected = returns.n_step(path, DISCOUNT).float()
+    assert_close(returns.n_step(single, DISCOUNT), expected, rtol=0, atol=1e-5)
+
+
 @given(paths(), st.floats(0, 1))
 @settings(max_examples=60, deadline=None)
 def test_gae_equals_the_sum_of_discounted_errors(

@@ -13,6 +13,7 @@
 #include "../layers/draw.h"
 #include "../layers/normalise.h"
 #include "../layers/optimise.h"
+#include "../layers/returns.h"
 #include "../layers/workers.h"
 #include "dense_layers.h"
 #include "pictures.h"
@@ -114,6 +115,21 @@ static std::array<double, 3> py_actor_critic(const Span& logits, const Span& val
   return {sums.policy, sums.entropy, sums.value};
 }
 
+// Ends are bytes, 0 or 1.
+static void py_n_step_returns(const Span& rewards, const Span& terminal, const Span& truncated,
+                              const Span& final_values, const Span& last_values, float discount,
+                              const Span& returns) {
+  const size_t num = rewards.second, num_envs = last_values.second;
+  const size_t num_steps = num_envs ? num / num_envs : 0;
+  if (num != num_steps * num_envs || terminal.second != num || truncated.second != num ||
+      final_values.second != num || returns.second != num)
+    refuse_layers("rewards, ends, values and returns do not have the sizes of one rollout.");
+  const auto bytes = [](const Span& span) { return reinterpret_cast<const u8*>(span.first); };
+  n_step_returns({static_cast<i32>(num_steps), static_cast<i32>(num_envs), floats(rewards),
+                  bytes(terminal), bytes(truncated), floats(final_values), floats(last_values)},
+                 discount, floats(returns));
+}
+
 // Gradients come and go with every update: their pages need not be made anew each time.
 static void keep_freed_memory() {
 #if defined(__GLIBC__)
@@ -127,6 +143,9 @@ void bind_layers(nb::module_& m) {
         nb::arg("actions"), nb::arg("logit_gradients"), nb::arg("value_gradients"),
         nb::arg("entropy_coef"), nb::arg("value_coef"), nb::arg("scale"));
   m.def("keep_freed_memory", &keep_freed_memory);
+  m.def("n_step_returns", &py_n_step_returns, nb::arg("rewards"), nb::arg("terminal"),
+        nb::arg("truncated"), nb::arg("final_values"), nb::arg("last_values"), nb::arg("discount"),
+        nb::arg("returns"));
   m.def("rmsprop", &py_rmsprop);
   m.def("squared_norm", &py_squared_norm);
   m.def("layer_threads", &layer_threads);

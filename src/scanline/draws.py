@@ -11,6 +11,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from ._native import draw_categorical
 from .spans import is_plain, places
 
 
@@ -27,10 +28,8 @@ def categorical(logits: Tensor, uniforms: Tensor) -> Tensor:
 
 
 def _categorical_here(logits: Tensor, uniforms: Tensor) -> Tensor:
-    from . import _native
-
     actions = torch.empty(len(logits), dtype=torch.int64)
-    _native.draw_categorical(*places(logits, uniforms, actions))
+    draw_categorical(*places(logits, uniforms, actions))
     return actions
 
 

@@ -9,13 +9,11 @@ hundred of them. A span costs one; sizes are checked on the native side all the 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
-if TYPE_CHECKING:
-    from ._native import Pictures
+from ._native import Pictures
 
 Span = tuple[int, int]
 NOTHING: Span = (0, 0)
@@ -76,10 +74,8 @@ def has_whole_planes(observations: Tensor) -> bool:
 
 def pictures(observations: Tensor, scale: float = 1.0, offset: float = 0.0) -> Pictures:
     """Pictures with whole planes where they lie; bytes are read as x * scale + offset."""
-    from . import _native
-
     is_bytes = observations.dtype is torch.uint8
     if not is_bytes and observations.dtype is not torch.float32:
         raise TypeError(f"pictures are {observations.dtype}, but kernels take uint8 or float32.")
     shape, strides = tuple(observations.shape), observations.stride()
-    return _native.Pictures(observations.data_ptr(), is_bytes, shape, strides, scale, offset)
+    return Pictures(observations.data_ptr(), is_bytes, shape, strides, scale, offset)

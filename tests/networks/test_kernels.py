@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from scanline import _native, networks
 from scanline.networks import kernels
-from scanline.networks.kernels import rows_of
+from scanline.networks.convolutions import rows_of
 from scanline.networks.trunks import TRUNKS
 from scanline.records import Spaces
 from scanline.spans import span, spans
@@ -279,6 +279,8 @@ def test_wrong_arrays_are_refused() -> None:
         _native.dense_forward(span(torch.zeros(32)), [(0, 32)], [(0, 16)], True)
     with pytest.raises(ValueError, match="must have one size"):
         _native.rmsprop([(0, 3)], [(0, 4)], [(0, 3)], [], 0.9, 0.1, False, 0.1, 1.0)
+    with pytest.raises(ValueError, match="sizes of one rollout"):
+        _native.n_step_returns((0, 6), (0, 6), (0, 6), (0, 6), (0, 4), 0.9, (0, 6))
     with pytest.raises(ValueError, match="at least one thread"):
         _native.set_layer_threads(0)
 

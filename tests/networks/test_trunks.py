@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn.functional import conv2d, pad, relu
 
 from scanline.networks import build
-from scanline.networks.kernels import rows_of
+from scanline.networks.convolutions import rows_of
 from scanline.networks.trunks import TRUNKS, Conv, output_size, padding
 from scanline.records import Spaces
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from .._native import actor_critic as native_actor_critic
 from ..records import PolicyValue
 from ..spans import is_plain, places
 
@@ -43,11 +44,9 @@ def actor_critic(
     numbers = (logits, values, returns)
     if not all(map(is_plain, numbers)) or not is_plain(actions, torch.int64):
         return None
-    from .. import _native
-
     gradients = torch.empty_like(logits), torch.empty_like(values)
     arrays = places(*numbers, actions, *gradients)
-    sums = _native.actor_critic(*arrays, entropy_coef, value_coef, scale)
+    sums = native_actor_critic(*arrays, entropy_coef, value_coef, scale)
     policy, entropy, value = sums
     loss = torch.tensor(scale * (policy - entropy_coef * entropy + value_coef * value))
     num = max(len(values), 1)

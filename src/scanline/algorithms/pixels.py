@@ -15,6 +15,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
+from .._native import normalise
 from ..records import Slot, Spaces
 from ..spans import has_whole_planes, pictures, span
 
@@ -60,10 +61,8 @@ def normalised(state: Mapping[str, Tensor], observations: Tensor) -> Tensor:
     scale = deviation.reciprocal()
     if not has_whole_planes(observations):
         return observations.float().sub_(mean).mul_(scale)
-    from .. import _native
-
     floats = torch.empty(observations.shape)
-    _native.normalise(pictures(observations), span(mean), span(scale), span(floats))
+    normalise(pictures(observations), span(mean), span(scale), span(floats))
     return floats
 
 

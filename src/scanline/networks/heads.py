@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from ..records import PolicyValue, QDistribution, QValues
-from .kernels import Features, rows_of
+from .convolutions import Features, rows_of
 from .layers import Layers, outputs_of
 
 KINDS = ("policy-value", "q", "dueling", "categorical", "dueling-categorical")
@@ -87,7 +87,7 @@ class PolicyValueHead(nn.Module):
 
     def forward(self, features: Features) -> PolicyValue:
         logits, value = outputs_of(self.stream, (self.policy, self.value), features)
-        return PolicyValue(logits=logits, value=value.squeeze(-1))
+        return PolicyValue(logits=logits, value=value)
 
 
 class ActionValueHead(nn.Module):

@@ -19,15 +19,9 @@ from typing import Literal
 import torch
 from torch import Generator, Tensor, nn
 
-from .kernels import (
-    ConvFeatures,
-    Features,
-    Kernels,
-    can_be_native,
-    dense,
-    rectified,
-    rows_of,
-)
+from .convolutions import ConvFeatures, Features, rectified, rows_of
+from .dense import can_be_native, dense
+from .kernels import Kernels
 
 Layer = nn.Conv2d | nn.Linear
 Role = Literal["hidden", "policy", "value", "q"]
@@ -101,14 +95,15 @@ class DenseStream(nn.Sequential):
         return rows_of(features)
 
     def outputs(self, layers: Sequence[nn.Linear], features: Features) -> Sequence[Tensor]:
-        """What every layer makes of the stream's rows, in one native call where they can."""
-        hidden = [each for each in self._modules.values() if isinstance(each, nn.Linear)]
-        if isinstance(features, ConvFeatures) and len(hidden) == 1:
-            (only,) = hidden
-            if features.feeds(only, layers):
-                return features.outputs(only, layers)
+        """See `outputs_of`; in one native call where they can."""
+        if isinstance(features, ConvFeatures):
+            hidden = [each for each in self._modules.values() if isinstance(each, nn.Linear)]
+            found = features.read(*hidden, *layers) if len(hidden) == 1 else None
+            if found:
+                return found
         rows = self(features)
-        return dense(layers, rows) if can_be_native(layers, rows) else [of(rows) for of in layers]
+        outs = dense(layers, rows) if can_be_native(layers, rows) else [of(rows) for of in layers]
+        return numbers_of(outs)
 
 
 class DenseOutputs(nn.Linear):
@@ -121,11 +116,16 @@ class DenseOutputs(nn.Linear):
 def outputs_of(
     stream: nn.Sequential, layers: Sequence[nn.Linear], features: Features
 ) -> Sequence[Tensor]:
-    """What every layer makes of the stream's rows."""
+    """What every layer makes of the stream's rows: [N, units], or [N] of a single unit."""
     if isinstance(stream, DenseStream):
         return stream.outputs(layers, features)
     rows = stream(features)
-    return [layer(rows) for layer in layers]
+    return numbers_of([layer(rows) for layer in layers])
+
+
+def numbers_of(outs: Sequence[Tensor]) -> Sequence[Tensor]:
+    """Columns of one number per row as [N]."""
+    return [each.squeeze(-1) for each in outs]
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ moved, rows are missing) nothing is recalled and the layer computes: forgetting 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from operator import attrgetter
@@ -30,6 +30,9 @@ class Work(Protocol):
 
 Begin = Callable[[], Any]
 """Makes a layer's `Work`, of a type that the layer knows."""
+
+Shapes = Sequence[tuple[int, ...]]
+"""Of one row of every array that a layer gives."""
 
 _version_of = attrgetter("_version")
 
@@ -58,7 +61,7 @@ class Memory:
         self._weights = list(network.parameters())
         self._versions: list[int] = []
         self._capacity_rows = capacity_rows
-        self._layers: dict[nn.Module, Kept] = {}
+        self._layers: dict[Hashable, Kept] = {}
 
     @contextmanager
     def keeping(self) -> Iterator[None]:
@@ -76,7 +79,7 @@ class Memory:
             yield
 
     def room(
-        self, layer: nn.Module, num: int, widths: Sequence[int], begin: Begin | None
+        self, layer: Hashable, num: int, shapes: Shapes, begin: Begin | None
     ) -> tuple[list[Tensor], Any] | None:
         """Places for the next rows and the work on them, or None.
 
@@ -87,7 +90,7 @@ class Memory:
         kept = self._layers.get(layer)
         if kept is None:
             with torch.inference_mode(False):  # they will be part of a graph
-                arrays = [torch.empty((self._capacity_rows, width)) for width in widths]
+                arrays = [torch.empty((self._capacity_rows, *shape)) for shape in shapes]
             kept = self._layers[layer] = Kept(arrays, begin() if begin else None)
         first, end = kept.num_rows, kept.num_rows + num
         if end > self._capacity_rows:
@@ -97,12 +100,12 @@ class Memory:
         kept.num_rows = end
         return kept.part(first, end), kept.work
 
-    def work(self, layer: nn.Module) -> Any | None:
+    def work(self, layer: Hashable) -> Any | None:
         """The work on the rows that are kept, of help to rows that need not be."""
         kept = self._layers.get(layer)
         return kept.work if kept is not None and kept.num_rows and self._is_current() else None
 
-    def recalled(self, layer: nn.Module, num: int) -> tuple[list[Tensor], Any] | None:
+    def recalled(self, layer: Hashable, num: int) -> tuple[list[Tensor], Any] | None:
         """All rows, if there are `num` of them and no weight of the network has moved since."""
         kept = self._layers.get(layer)
         if kept is None or not kept.num_rows == num == self._capacity_rows:
@@ -139,20 +142,20 @@ def _active(keeper: Memory | None = None, source: Memory | None = None) -> Itera
 
 
 def room(
-    layer: nn.Module, num: int, widths: Sequence[int], begin: Begin | None = None
+    layer: Hashable, num: int, shapes: Shapes, begin: Begin | None = None
 ) -> tuple[list[Tensor], Any] | None:
     """Places for the activations of a forward pass, where somebody wants them kept."""
     keeper = _current.keeper
-    return keeper.room(layer, num, widths, begin) if keeper else None
+    return keeper.room(layer, num, shapes, begin) if keeper else None
 
 
-def work(layer: nn.Module) -> Any | None:
+def work(layer: Hashable) -> Any | None:
     """The work on rows that are kept meanwhile, where there are any."""
     keeper = _current.keeper
     return keeper.work(layer) if keeper else None
 
 
-def recalled(layer: nn.Module, num: int) -> tuple[list[Tensor], Any] | None:
+def recalled(layer: Hashable, num: int) -> tuple[list[Tensor], Any] | None:
     """The activations of a forward pass and the work on them, where they are known."""
     source = _current.source
     return source.recalled(layer, num) if source else None

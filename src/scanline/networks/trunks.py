@@ -22,7 +22,7 @@ from typing import Literal
 from torch import Tensor, nn
 
 from ..records import Spaces
-from .kernels import Features, Sizes, conv_features, native_convolutions
+from .convolutions import ConvFeatures, ConvKernels, Features, are_readable, torch_rows
 from .layers import Layers
 from .planes import CENTRED, SIGNED, UNIT, PixelScale, flat_values
 
@@ -157,20 +157,23 @@ TRUNKS: Mapping[str, Trunk] = MappingProxyType(
 class ConvTrunk(nn.Module):
     """Images to the features of the last convolution, flattened as [H, W, C]."""
 
-    def __init__(self, convs: nn.Sequential, pixels: PixelScale, sizes: Sizes | None) -> None:
+    def __init__(
+        self, convs: nn.Sequential, pixels: PixelScale, kernels: ConvKernels | None
+    ) -> None:
         super().__init__()
         self.convs = convs
         self.pixels = pixels
-        self.sizes = sizes
-        """What the native kernels need to know; None leaves the work to PyTorch."""
+        self.kernels = kernels
+        """None leaves the work to PyTorch."""
 
     def forward(self, observations: Tensor) -> Features:
-        return conv_features(self.convs, self.sizes, self.pixels, observations)
+        if self.kernels is not None and are_readable(observations):
+            return ConvFeatures(self.kernels, observations)
+        return torch_rows(self.convs, self.pixels, observations)
 
 
 def has_native_convolutions(trunk: nn.Module) -> bool:
-    sizes = trunk.sizes if isinstance(trunk, ConvTrunk) else None
-    return sizes is not None and native_convolutions(sizes) is not None
+    return isinstance(trunk, ConvTrunk) and trunk.kernels is not None
 
 
 class FlatTrunk(nn.Module):
@@ -197,8 +200,9 @@ def build_trunk(trunk: Trunk, spaces: Spaces, layers: Layers) -> tuple[nn.Module
         border = (*padding(conv, height), *padding(conv, width))
         sizes.append((height, width, channels, conv.filters, conv.kernel, conv.stride, *border))
         height, width, channels = output_size(conv, height), output_size(conv, width), conv.filters
-    native = tuple(sizes) if layers.kernels == "native" and not colours else None
-    return ConvTrunk(nn.Sequential(*steps), trunk.pixels, native), height * width * channels
+    convs, wants_native = nn.Sequential(*steps), layers.kernels == "native" and not colours
+    kernels = ConvKernels.of(convs, tuple(sizes), trunk.pixels) if wants_native else None
+    return ConvTrunk(convs, trunk.pixels, kernels), height * width * channels
 
 
 def conv_steps(

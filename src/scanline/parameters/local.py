@@ -22,6 +22,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import get_total_norm
 
+from .._native import squared_norm
 from ..records import State, Views
 from ..spans import gapless_spans
 from .optimisers import (
@@ -225,9 +226,7 @@ def total_norm(gradients: Sequence[Tensor]) -> Norm:
     spans = gapless_spans(gradients)
     if spans is None:
         return get_total_norm(gradients, foreach=True)
-    from .. import _native
-
-    return single(math.sqrt(_native.squared_norm(spans)))
+    return single(math.sqrt(squared_norm(spans)))
 
 
 def clip_factor(norm: Norm, max_grad_norm: float | None) -> float:

@@ -19,6 +19,7 @@ from typing import Literal, Protocol
 import torch
 from torch import Tensor
 
+from .._native import rmsprop
 from ..records import State
 from ..schedules import Constant, Linear, Schedule, WarmUp
 from ..spans import Span, is_gapless, spans
@@ -175,11 +176,9 @@ class RMSProp:
         learning_rate: float,
         gradient_scale: float,
     ) -> None:
-        from .. import _native
-
         settings, (square, mean) = self.settings, self._memory_spans
         parameters = [self.parameters[i] for i in moved]
-        _native.rmsprop(
+        rmsprop(
             spans(gradients),
             spans(parameters),
             [square[i] for i in moved],
