@@ -53,7 +53,7 @@ class ConvPass::Segment {
     for (size_t l = 0; l < shapes_.size(); ++l) compute(l, panels[l], weights.biases[l], num);
     if (dense) {
       dense_.forward(patches_.outputs_of(before), before, num, layers_.back().num_computed,
-                     layers_.back().outputs.data(), *dense, rows);
+                     outputs(shapes_.size() - 1), *dense, rows);
     } else {
       copy_features(before, num, rows);
     }
@@ -72,7 +72,7 @@ class ConvPass::Segment {
 
   void backward(const std::vector<Floats>& panels, const DenseWay& way, bool adds,
                 const Gradients& gradients) {
-    dense_.backward(num_pictures(), layers_.back().outputs.data(), way.weights, way.rows,
+    dense_.backward(num_pictures(), outputs(shapes_.size() - 1), way.weights, way.rows,
                     way.row_gradients, adds, way.gradients);
     gather(dense_.numbers(), dense_.num_kept(), dense_.pair_gradients());
     go_back(panels, gradients);
@@ -84,13 +84,24 @@ class ConvPass::Segment {
     i32 num = 0;           // 1 .. num are those of the pictures that are kept
     i32 num_computed = 0;  // those of pictures that were only looked at follow
     Floats outputs, gradients;
+    std::vector<u64> present;  // which floats of the outputs are not zero
   };
 
+  MarkedRows outputs(size_t l) const {
+    const i32 filters = shapes_[l].filters;
+    return {layers_[l].outputs.data(), layers_[l].present.data(), filters, words_for(filters)};
+  }
+
+  // A gradient is zero where its output is.
+  MarkedRows gradients(size_t l) const {
+    MarkedRows rows = outputs(l);
+    rows.floats = layers_[l].gradients.data();
+    return rows;
+  }
+
   Taps taps(size_t l) const {
-    const bool first = l == 0;
     return {patches_.taps(l), patches_.taps_stride(l), patches_.grid(l).num_taps(),
-            patches_.grid(l).tap_floats,
-            first ? patches_.strip_floats() : layers_[l - 1].outputs.data()};
+            l == 0 ? patches_.strips() : outputs(l - 1)};
   }
 
   // Outputs that are new since the last call.
@@ -98,15 +109,20 @@ class ConvPass::Segment {
     Layer& layer = layers_[l];
     const i32 filters = shapes_[l].filters, first = layer.num_computed + 1, num = patches_.num(l);
     make_room(layer.outputs, num + 1, filters);
-    if (first == 1) std::fill_n(layer.outputs.begin(), filters, 0.0F);
+    make_room(layer.present, num + 1, words_for(filters));
+    if (first == 1) {
+      std::fill_n(layer.outputs.begin(), filters, 0.0F);
+      std::fill_n(layer.present.begin(), words_for(filters), 0);
+    }
     layer.num_computed = num;
     const Taps sources = taps(l);
+    const Outputs to{layer.outputs.data(), layer.present.data(), filters};
     run_jobs(
         num_parts(num + 1 - first, kOutputsPerJob),
         [&](i32 job) {
           const i32 from = first + job * kOutputsPerJob;
-          compute_outputs(sources, from, std::min(from + kOutputsPerJob, num + 1), filters,
-                          panels.data(), biases, layer.outputs.data());
+          compute_outputs(sources, from, std::min(from + kOutputsPerJob, num + 1), panels.data(),
+                          biases, to);
         },
         size_of(num_pictures));
   }
@@ -181,22 +197,22 @@ class ConvPass::Segment {
     const ConvShape& conv = shapes_[l];
     const Taps sources = taps(l);
     const i32 num = layers_[l].num, num_below = l == 0 ? 0 : layers_[l - 1].num;
-    const float* const gradients = layers_[l].gradients.data();
+    const MarkedRows from = gradients(l);
     float* const below = l == 0 ? nullptr : room_for_gradients(l - 1).data();
     const i32 num_chunks = conv.depth() / kTileColumns;
     run_jobs(
         num_chunks + 1 + num_parts(num_below, kInputsPerJob),
         [&](i32 job) {
           if (job < num_chunks) {
-            add_filter_gradients(sources, num, conv.filters, job * kTileColumns, gradients,
+            add_filter_gradients(sources, num, conv.filters, job * kTileColumns, from.floats,
                                  filter_sums);
           } else if (job == num_chunks) {
-            add_rows(num, conv.filters, conv.filters, gradients + conv.filters, bias_sums);
+            add_rows(num, conv.filters, conv.filters, from.row(1).floats, bias_sums);
           } else {
             const i32 first = 1 + (job - num_chunks - 1) * kInputsPerJob;
-            input_gradients(readers_[l], first, std::min(first + kInputsPerJob, num_below + 1),
-                            {conv.filters, conv.channels, gradients, panels.data(),
-                             layers_[l - 1].outputs.data(), below});
+            input_gradients(
+                readers_[l], first, std::min(first + kInputsPerJob, num_below + 1),
+                {from, conv.channels, panels.data(), layers_[l - 1].outputs.data(), below});
           }
         },
         Size::kLarge);
@@ -245,8 +261,12 @@ ConvPass::Segment& ConvPass::segment_for(const Frames& frames) {
 
 void ConvPass::pack_weights(const Weights& weights) {
   for (size_t l = 0; l < shapes_.size(); ++l) {
+    const i32 depth = shapes_[l].depth();
+    std::vector<const float*> filters;
+    for (i32 f = 0; f < shapes_[l].filters; ++f)
+      filters.push_back(weights.filters[l] + static_cast<i64>(f) * depth);
     panels_[l].resize(static_cast<size_t>(shapes_[l].weights()));
-    pack_rows(weights.filters[l], shapes_[l].filters, shapes_[l].depth(), panels_[l].data());
+    pack_lines(filters, depth, panels_[l].data());
   }
 }
 

@@ -14,17 +14,25 @@
 
 namespace scanline {
 
-// What outputs read: `num` rows per output, by number, of `floats` floats each.
+// What outputs read: `num` rows per output, by number.
 struct Taps {
   const i32* numbers;
-  i32 stride, num, floats;
-  const float* rows;
+  i32 stride, num;
+  MarkedRows rows;
 
   const i32* of(i32 output) const { return numbers + static_cast<i64>(output) * stride; }
-  const float* row(i32 output, i32 tap) const {
-    return rows + static_cast<i64>(of(output)[tap]) * floats;
-  }
-  i32 depth() const { return num * floats; }
+  MarkedRow row(i32 output, i32 tap) const { return rows.row(of(output)[tap]); }
+  i32 depth() const { return num * rows.num_floats; }
+};
+
+// Where outputs go, by number: rows of floats and their marks.
+struct Outputs {
+  float* floats;
+  u64* present;
+  i32 filters;
+
+  float* at(i32 output) const { return floats + static_cast<i64>(output) * filters; }
+  u64* marks(i32 output) const { return present + static_cast<i64>(output) * words_for(filters); }
 };
 
 inline void add_to(float* sum, __m256 more) {
@@ -49,29 +57,41 @@ inline void pass_columns(i32 num, i32 stride, const float* outputs, float* gradi
       _mm256_storeu_ps(gradients + k, passed(_mm256_loadu_ps(gradients + k), outputs + k));
 }
 
+inline u64 marks_of(__m256 floats) {
+  return static_cast<u64>(
+      _mm256_movemask_ps(_mm256_cmp_ps(floats, _mm256_setzero_ps(), _CMP_NEQ_UQ)));
+}
+
+// Sixteen filters, from `filter` on, of kRows outputs.
 template <i32 kRows>
-void compute_tile(const Taps& taps, i32 first, i32 filters, const float* panel, const float* bias,
-                  float* to) {
+void compute_tile(const Taps& taps, i32 first, i32 filter, const float* panel, const float* bias,
+                  const Outputs& outputs) {
   alignas(32) float sums[kRows * kTileColumns];
   tap_products<kRows>([taps, first](i32 i, i32 tap) { return taps.row(first + i, tap); }, taps.num,
-                      taps.floats, panel, sums);
-  for (i32 i = 0; i < kRows; ++i)
+                      taps.rows.num_floats, panel, sums);
+  for (i32 i = 0; i < kRows; ++i) {
+    u64 marks = 0;
     for (i32 k = 0; k < kTileColumns; k += 8) {
       const __m256 sum =
           _mm256_add_ps(_mm256_load_ps(sums + i * kTileColumns + k), _mm256_loadu_ps(bias + k));
-      _mm256_storeu_ps(to + i * filters + k, _mm256_max_ps(sum, _mm256_setzero_ps()));
+      const __m256 rectified = _mm256_max_ps(sum, _mm256_setzero_ps());
+      _mm256_storeu_ps(outputs.at(first + i) + filter + k, rectified);
+      marks |= marks_of(rectified) << k;
     }
+    u64& word = outputs.marks(first + i)[filter / kMarksPerWord];
+    if (filter % kMarksPerWord == 0) word = 0;
+    word |= marks << filter % kMarksPerWord;
+  }
 }
 
 // Rectified outputs first .. end.
-inline void compute_outputs(const Taps& taps, i32 first, i32 end, i32 filters, const float* panels,
-                            const float* biases, float* outputs) {
-  for (i32 f = 0; f < filters; f += kTileColumns, panels += kTileColumns * taps.depth()) {
-    const auto to = [&](i32 i) { return outputs + static_cast<i64>(i) * filters + f; };
+inline void compute_outputs(const Taps& taps, i32 first, i32 end, const float* panels,
+                            const float* biases, const Outputs& outputs) {
+  for (i32 f = 0; f < outputs.filters; f += kTileColumns, panels += kTileColumns * taps.depth()) {
     i32 i = first;
-    for (; i + 6 <= end; i += 6) compute_tile<6>(taps, i, filters, panels, biases + f, to(i));
-    for (; i + 3 <= end; i += 3) compute_tile<3>(taps, i, filters, panels, biases + f, to(i));
-    for (; i < end; ++i) compute_tile<1>(taps, i, filters, panels, biases + f, to(i));
+    for (; i + 6 <= end; i += 6) compute_tile<6>(taps, i, f, panels, biases + f, outputs);
+    for (; i + 3 <= end; i += 3) compute_tile<3>(taps, i, f, panels, biases + f, outputs);
+    for (; i < end; ++i) compute_tile<1>(taps, i, f, panels, biases + f, outputs);
   }
 }
 
@@ -95,12 +115,13 @@ void filter_tile(i32 num, const float* gradients, i32 filters, const float* cons
 inline void add_filter_gradients(const Taps& taps, i32 num, i32 filters, i32 column,
                                  const float* gradients, float* sums) {
   constexpr i32 kAtOnce = 96;  // outputs whose taps and gradients stay in the first-level cache
-  const i32 depth = taps.depth(), tap = column / taps.floats, at = column % taps.floats;
+  const i32 depth = taps.depth(), floats = taps.rows.num_floats;
+  const i32 tap = column / floats, at = column % floats;
   const i32 sixes = num_sixes(filters);
   const float* columns[kAtOnce];
   for (i32 first = 1; first <= num; first += kAtOnce) {
     const i32 some = std::min(kAtOnce, num + 1 - first);
-    for (i32 i = 0; i < some; ++i) columns[i] = taps.row(first + i, tap) + at;
+    for (i32 i = 0; i < some; ++i) columns[i] = taps.row(first + i, tap).floats + at;
     const float* const from = gradients + static_cast<i64>(first) * filters;
     const auto to = [&](i32 f) { return sums + static_cast<i64>(f) * depth + column; };
     i32 f = 0;
@@ -121,37 +142,49 @@ inline void add_rows(i32 num, i32 stride, i32 floats, const float* rows, float* 
 
 // A layer on the way back: gradients of its outputs to those of its inputs.
 struct WayBack {
-  i32 filters, channels;
-  const float* gradients;  // of the outputs
-  const float* panels;     // per tap and sixteen channels: [filters][16]
-  const float* inputs;     // what the rectifier below let through
-  float* below;            // gradients of the inputs
+  MarkedRows gradients;  // of the outputs
+  i32 channels;
+  const float* panels;  // per tap and sixteen channels: [filters][16]
+  const float* inputs;  // what the rectifier below let through
+  float* below;         // gradients of the inputs
 };
 
 // Inputs that one tap of some output reads, and the gradients that come from there.
 struct Senders {
   std::vector<i32> inputs;
-  std::vector<const float*> rows;
+  std::vector<MarkedRow> rows;
   std::vector<float> sums;  // where several outputs read one input with the same tap
+  std::vector<u64> marks;
 
-  void find(const Readers& readers, i32 tap, i32 first, i32 end, i32 filters,
-            const float* gradients) {
+  void find(const Readers& readers, i32 tap, i32 first, i32 end, const MarkedRows& gradients) {
     inputs.clear();
     rows.clear();
-    sums.resize(static_cast<size_t>(end - first) * static_cast<size_t>(filters));
+    const size_t num = static_cast<size_t>(end - first);
+    sums.resize(num * static_cast<size_t>(gradients.num_floats));
+    marks.resize(num * static_cast<size_t>(gradients.words));
     for (i32 input = first; input < end; ++input) {
-      const i32 *reader = readers.begin(input, tap), *const last = readers.end(input, tap);
+      const i32 *const reader = readers.begin(input, tap), *const last = readers.end(input, tap);
       if (reader == last) continue;
-      const auto row = [&](i32 output) { return gradients + static_cast<i64>(output) * filters; };
       inputs.push_back(input);
-      rows.push_back(row(*reader));
-      if (last - reader == 1) continue;
-      float* const sum = sums.data() + static_cast<i64>(input - first) * filters;
-      std::memcpy(sum, row(*reader), static_cast<size_t>(filters) * sizeof(float));
-      while (++reader != last)
-        for (i32 f = 0; f < filters; f += 8) add_to(sum + f, _mm256_loadu_ps(row(*reader) + f));
-      rows.back() = sum;
+      rows.push_back(last - reader == 1 ? gradients.row(*reader)
+                                        : sum(reader, last, input - first, gradients));
     }
+  }
+
+ private:
+  MarkedRow sum(const i32* reader, const i32* last, i32 place, const MarkedRows& gradients) {
+    float* const to = sums.data() + static_cast<i64>(place) * gradients.num_floats;
+    u64* const present = marks.data() + static_cast<i64>(place) * gradients.words;
+    const MarkedRow start = gradients.row(*reader);
+    std::copy_n(start.floats, gradients.num_floats, to);
+    std::copy_n(start.present, gradients.words, present);
+    while (++reader != last) {
+      const MarkedRow more = gradients.row(*reader);
+      for (i32 f = 0; f < gradients.num_floats; f += 8)
+        add_to(to + f, _mm256_loadu_ps(more.floats + f));
+      for (i32 w = 0; w < gradients.words; ++w) present[w] |= more.present[w];
+    }
+    return {to, present};
   }
 };
 
@@ -159,7 +192,7 @@ template <i32 kRows>
 void input_tile(const Senders& senders, size_t first, const WayBack& way, const float* panel,
                 float* below) {
   alignas(32) float sums[kRows * kTileColumns];
-  row_products<kRows>(senders.rows.data() + first, way.filters, panel, sums);
+  row_products<kRows>(senders.rows.data() + first, way.gradients.num_floats, panel, sums);
   for (size_t i = 0; i < kRows; ++i) {
     float* const to = below + static_cast<i64>(senders.inputs[first + i]) * way.channels;
     add_to(to, _mm256_load_ps(sums + i * kTileColumns));
@@ -171,13 +204,13 @@ void input_tile(const Senders& senders, size_t first, const WayBack& way, const 
 inline void input_gradients(const Readers& readers, i32 first, i32 end, const WayBack& way) {
   static thread_local Senders senders;
   const i64 begin = static_cast<i64>(first) * way.channels;
-  const i32 num = end - first;
+  const i32 num = end - first, panel_floats = kTileColumns * way.gradients.num_floats;
   std::fill_n(way.below + begin, static_cast<i64>(num) * way.channels, 0.0F);
   const float* panel = way.panels;
   for (i32 tap = 0; tap < readers.num_taps(); ++tap) {
-    senders.find(readers, tap, first, end, way.filters, way.gradients);
+    senders.find(readers, tap, first, end, way.gradients);
     const size_t num_rows = senders.rows.size();
-    for (i32 c = 0; c < way.channels; c += kTileColumns, panel += kTileColumns * way.filters) {
+    for (i32 c = 0; c < way.channels; c += kTileColumns, panel += panel_floats) {
       size_t i = 0;
       for (; i + 6 <= num_rows; i += 6) input_tile<6>(senders, i, way, panel, way.below + c);
       for (; i + 3 <= num_rows; i += 3) input_tile<3>(senders, i, way, panel, way.below + c);

@@ -13,8 +13,9 @@
 namespace scanline {
 
 // Room for `num` rows: what is there stays, what is new holds anything.
-inline void make_room(std::vector<float>& rows, i32 num, i32 floats) {
-  const size_t needed = static_cast<size_t>(num) * static_cast<size_t>(floats);
+template <class T>
+void make_room(std::vector<T>& rows, i32 num, i32 row_size) {
+  const size_t needed = static_cast<size_t>(num) * static_cast<size_t>(row_size);
   if (rows.size() < needed) rows.resize(needed + needed / 2);
 }
 
@@ -32,10 +33,10 @@ inline void pack_columns(const float* matrix, i32 num_rows, i64 stride, i32 num_
     }
 }
 
-// Eight rows of eight floats to eight columns: out[k * 16 + f] = rows[f * stride + k].
-inline void turn_eight(const float* rows, i32 stride, float* out) {
+// Eight rows of eight floats, from `first` on, to eight columns: out[k * 16 + f] = rows[f][k].
+inline void turn_eight(const float* const* rows, i32 first, float* out) {
   __m256 row[8], pair[8], four[8];
-  for (i32 f = 0; f < 8; ++f) row[f] = _mm256_loadu_ps(rows + f * stride);
+  for (i32 f = 0; f < 8; ++f) row[f] = _mm256_loadu_ps(rows[f] + first);
   for (i32 f = 0; f < 8; f += 2) {
     pair[f] = _mm256_unpacklo_ps(row[f], row[f + 1]);
     pair[f + 1] = _mm256_unpackhi_ps(row[f], row[f + 1]);
@@ -53,12 +54,12 @@ inline void turn_eight(const float* rows, i32 stride, float* out) {
   }
 }
 
-// Rows of `num` floats by sixteen: [num_rows / 16][num][16].
-inline void pack_rows(const float* rows, i32 num_rows, i32 num, float* panels) {
-  for (i32 r = 0; r < num_rows; r += kTileColumns, rows += static_cast<i64>(kTileColumns) * num)
+// Rows of `num` floats by sixteen: [rows / 16][num][16].
+inline void pack_lines(const std::vector<const float*>& rows, i32 num, float* panels) {
+  for (size_t r = 0; r < rows.size(); r += kTileColumns)
     for (i32 k = 0; k < num; k += 8, panels += 8 * kTileColumns) {
-      turn_eight(rows + k, num, panels);
-      turn_eight(rows + static_cast<i64>(8) * num + k, num, panels + 8);
+      turn_eight(rows.data() + r, k, panels);
+      turn_eight(rows.data() + r + 8, k, panels + 8);
     }
 }
 

@@ -96,6 +96,7 @@ Patches::Patches(const std::vector<ConvShape>& shapes)
 void Patches::clear() {
   strips_.clear();
   strip_floats_.assign(static_cast<size_t>(first_.run()), 0.0F);
+  strip_present_.assign(static_cast<size_t>(words_for(first_.run())), 0);
   for (Numbered& keys : keys_) keys.clear();
   num_pictures_ = num_lanes_ = 0;
   outputs_.clear();
@@ -248,15 +249,20 @@ void Patches::widen_strip(const T* strip, i32 from, i32 to) {
   const size_t at = strip_floats_.size();
   strip_floats_.resize(at + static_cast<size_t>(first_.run()), 0.0F);
   float* const out = strip_floats_.data() + at;
+  const size_t marks_at = strip_present_.size();
+  strip_present_.resize(marks_at + static_cast<size_t>(words_for(first_.run())), 0);
+  u64* const present = strip_present_.data() + marks_at;
   for (i32 x = from; x < to; ++x)
     for (i32 s = 0; s < first_.channels; ++s) {
       const T value = strip[s * first_.kernel + x];
-      float& to_float = out[x * first_.channels + s];
+      const i32 k = x * first_.channels + s;
+      float& to_float = out[k];
       if (sizeof(T) == 1) {
         to_float = static_cast<float>(value) * kind_.scale + kind_.offset;
       } else {
         std::memcpy(&to_float, &value, sizeof(float));
       }
+      present[k / kMarksPerWord] |= static_cast<u64>(to_float != 0.0F) << k % kMarksPerWord;
     }
 }
 

@@ -18,6 +18,7 @@
 #include "conv_shape.h"
 #include "frames.h"
 #include "numbered.h"
+#include "present.h"
 
 namespace scanline {
 
@@ -45,7 +46,9 @@ class Patches {
   i32 taps_stride(size_t layer) const { return keys_[layer].row_words(); }
   // Strips of the pictures as floats, the taps of the first layer.
   i32 num_strips() const { return strips_.num(); }
-  const float* strip_floats() const { return strip_floats_.data(); }
+  MarkedRows strips() const {
+    return {strip_floats_.data(), strip_present_.data(), first_.run(), words_for(first_.run())};
+  }
 
  private:
   // A picture that was looked at: its pixels, and the numbers of its strips (grid 0) and of the
@@ -90,6 +93,7 @@ class Patches {
   std::vector<Windows> windows_;  // of strips, then of the outputs of each layer
   Numbered strips_;
   std::vector<float> strip_floats_;  // rows 0 .. num_strips, channels last
+  std::vector<u64> strip_present_;   // which of them are not zero
   std::vector<Numbered> keys_;       // per layer: the taps of its outputs
   Frames kind_{};
   i32 num_pictures_ = 0;

@@ -14,6 +14,7 @@
 
 #include "../core/types.h"
 #include "pairs.h"
+#include "present.h"
 
 namespace scanline {
 
@@ -39,13 +40,13 @@ class PlaceDense {
 
   // Rows of pictures first .. first + num; the weights are those of the earlier ones. `numbers` are
   // theirs, `most_number` the largest, and `outputs` rows of `filters` floats by number.
-  void forward(const i32* numbers, i32 first, i32 num, i32 most_number, const float* outputs,
+  void forward(const i32* numbers, i32 first, i32 num, i32 most_number, const MarkedRows& outputs,
                const DenseWeights& dense, float* rows);
   // All pictures so far will be gone back from.
   void keep() { num_kept_ = pairs_.num(); }
 
   // Gradients of the weights, or what is added to them, from those of the rows of `num` pictures.
-  void backward(i32 num, const float* outputs, const DenseWeights& dense, const float* rows,
+  void backward(i32 num, const MarkedRows& outputs, const DenseWeights& dense, const float* rows,
                 const float* row_gradients, bool adds, const DenseGradients& gradients);
   // The way back of what stands somewhere: rows of `filters` floats, each to be added to the
   // gradient of its number.
@@ -57,18 +58,20 @@ class PlaceDense {
   using Floats = std::vector<float>;
   struct Way;  // everything that the way back reads, and where it goes
 
-  const float* output_of(i32 id, const float* outputs) const {
-    return outputs + static_cast<i64>(pairs_.numbers()[id]) * filters_;
+  MarkedRow output_of(i32 id, const MarkedRows& outputs) const {
+    return outputs.row(pairs_.numbers()[id]);
   }
   // Where the weights of a place begin.
   i64 weights_at(i32 place, i32 units) const { return static_cast<i64>(place) * filters_ * units; }
-  void multiply(const float* outputs, const DenseWeights& dense, i32 place, i32 next);
+  void list_new(const MarkedRows& outputs, i32 place, std::vector<MarkedRow>& rows) const;
+  void multiply(const MarkedRows& outputs, const DenseWeights& dense, i32 place, i32 next);
   void sum_places(i32 picture, const DenseWeights& dense, float* row) const;
   void pass_rectifier(i32 num, i32 units, const float* rows, const float* gradients);
   void go_back(const Way& way, i32 place);
-  void sum_gradients(const Way& way, i32 place, i32 num, std::vector<const float*>& gradients,
-                     Floats& sums) const;
+  void sum_gradients(const Way& way, i32 place, std::vector<MarkedRow>& gradients) const;
   void weight_gradients(const Way& way, i32 place, const PlacePairs& pairs) const;
+  void clear_absent(const std::vector<i32>& inputs, i32 units, float* gradients) const;
+  void pair_gradients(const Way& way, i32 place, const PlacePairs& pairs) const;
 
   Pairs pairs_;
   const i32 filters_;
@@ -76,6 +79,7 @@ class PlaceDense {
   Floats products_;                  // per pair: what it adds to every unit
   i32 num_kept_ = 0;                 // pairs of pictures that are kept
   Floats passed_;                    // gradients behind the rectifier, by picture
+  std::vector<u64> passed_present_;  // and which of them are not zero
   Floats pair_gradients_;
 };
 

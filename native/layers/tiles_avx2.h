@@ -9,6 +9,7 @@
 #include <immintrin.h>
 
 #include "../core/types.h"
+#include "present.h"
 
 namespace scanline {
 
@@ -47,29 +48,37 @@ struct Tile {
 };
 
 // Adds to a tile: `num` floats of every row, each times sixteen columns that lie `stride` apart.
+// Floats that are zero in all rows are left out.
 template <i32 kRows>
-inline void add_products(Tile<kRows>& tile, const float* const* rows, i32 num, const float* columns,
+inline void add_products(Tile<kRows>& tile, const MarkedRow* rows, i32 num, const float* columns,
                          i64 stride) {
-#pragma GCC unroll 4
-  for (i32 k = 0; k < num; ++k) {
-    const __m256 low = _mm256_loadu_ps(columns);
-    const __m256 high = _mm256_loadu_ps(columns + 8);
-    columns += stride;
+  for (i32 first = 0; first < num; first += kMarksPerWord, columns += kMarksPerWord * stride) {
+    const float* from[kRows];
+    u64 present = 0;
 #pragma GCC unroll 6
-    for (i32 i = 0; i < kRows; ++i) tile.add(i, _mm256_broadcast_ss(rows[i] + k), low, high);
+    for (i32 i = 0; i < kRows; ++i) {
+      from[i] = rows[i].floats + first;
+      present |= rows[i].present[first / kMarksPerWord];
+    }
+    for_each_bit(present, [&](i64 k) {
+      const __m256 low = _mm256_loadu_ps(columns + k * stride);
+      const __m256 high = _mm256_loadu_ps(columns + k * stride + 8);
+#pragma GCC unroll 6
+      for (i32 i = 0; i < kRows; ++i) tile.add(i, _mm256_broadcast_ss(from[i] + k), low, high);
+    });
   }
 }
 
 // Sums of kRows rows over `num_taps` stretches of `num` floats, times a packed panel of sixteen
-// columns, into sums[i * 16 ...]. `row_at(i, tap)` gives where a row's stretch lies. Not inlined:
-// around other code the compiler keeps the tile in memory.
+// columns, into sums[i * 16 ...]. `row_at(i, tap)` gives a row's stretch. Not inlined: around other
+// code the compiler keeps the tile in memory.
 template <i32 kRows, class RowAt>
 __attribute__((noinline)) void tap_products(const RowAt& row_at, i32 num_taps, i32 num,
                                             const float* panel, float* sums) {
   Tile<kRows> tile;
   tile.clear();
   for (i32 tap = 0; tap < num_taps; ++tap, panel += num * kTileColumns) {
-    const float* row[kRows];
+    MarkedRow row[kRows];
 #pragma GCC unroll 6
     for (i32 i = 0; i < kRows; ++i) row[i] = row_at(i, tap);
     add_products(tile, row, num, panel, kTileColumns);
@@ -77,10 +86,28 @@ __attribute__((noinline)) void tap_products(const RowAt& row_at, i32 num_taps, i
   tile.store(sums);
 }
 
-// The same for rows[i][0 .. num].
+// The same for rows of one stretch.
 template <i32 kRows>
-void row_products(const float* const* rows, i32 num, const float* panel, float* sums) {
+void row_products(const MarkedRow* rows, i32 num, const float* panel, float* sums) {
   tap_products<kRows>([rows](i32 i, i32) { return rows[i]; }, 1, num, panel, sums);
+}
+
+// Sums of `num` floats of every row, times a packed panel of sixteen columns.
+template <i32 kRows>
+__attribute__((noinline)) void row_products(const float* const* from, i32 num, const float* panel,
+                                            float* sums) {
+  Tile<kRows> tile;
+  tile.clear();
+  const float* rows[kRows];
+#pragma GCC unroll 6
+  for (i32 i = 0; i < kRows; ++i) rows[i] = from[i];
+#pragma GCC unroll 4
+  for (i32 k = 0; k < num; ++k, panel += kTileColumns) {
+    const __m256 low = _mm256_loadu_ps(panel), high = _mm256_loadu_ps(panel + 8);
+#pragma GCC unroll 6
+    for (i32 i = 0; i < kRows; ++i) tile.add(i, _mm256_broadcast_ss(rows[i] + k), low, high);
+  }
+  tile.store(sums);
 }
 
 // Sums over `num` steps: `kRows` neighbouring values times sixteen columns. Values and columns give
