@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "conv_stack.h"
+#include "filter_tiles.h"
 #include "outputs_avx2.h"
 #include "pack_avx2.h"
 #include "patches.h"
@@ -33,6 +34,7 @@ class ConvPass::Segment {
         patches_(shapes),
         layers_(shapes.size()),
         readers_(shapes.size()),
+        tiles_(shapes.size()),
         dense_(shapes.back().out_pixels(), shapes.back().filters) {}
 
   void clear() {
@@ -145,11 +147,18 @@ class ConvPass::Segment {
         size_of(num));
   }
 
-  // Which outputs read an input, for all layers but the first.
-  void list_readers() {
+  // Which filters have gradients from which outputs; and which outputs read an input, for all
+  // layers but the first.
+  void list_ways() {
+    const i32 num_layers = static_cast<i32>(shapes_.size());
     run_jobs(
-        static_cast<i32>(shapes_.size()) - 1,
+        2 * num_layers - 1,
         [&](i32 job) {
+          if (job >= num_layers - 1) {
+            const size_t l = static_cast<size_t>(job - (num_layers - 1));
+            tiles_[l].list(outputs(l), layers_[l].num);
+            return;
+          }
           const size_t l = static_cast<size_t>(job) + 1;
           readers_[l].list(patches_.taps(l), patches_.taps_stride(l), layers_[l].num,
                            patches_.grid(l).num_taps(), layers_[l - 1].num);
@@ -187,7 +196,7 @@ class ConvPass::Segment {
 
   // From the gradient of the last layer down.
   void go_back(const std::vector<Floats>& panels, const Gradients& gradients) {
-    list_readers();
+    list_ways();
     for (size_t l = shapes_.size(); l-- > 0;)
       go_back(l, panels[l], gradients.filters[l], gradients.biases[l]);
   }
@@ -199,17 +208,16 @@ class ConvPass::Segment {
     const i32 num = layers_[l].num, num_below = l == 0 ? 0 : layers_[l - 1].num;
     const MarkedRows from = gradients(l);
     float* const below = l == 0 ? nullptr : room_for_gradients(l - 1).data();
-    const i32 num_chunks = conv.depth() / kTileColumns;
+    const i32 num_taps = sources.num;
     run_jobs(
-        num_chunks + 1 + num_parts(num_below, kInputsPerJob),
+        num_taps + 1 + num_parts(num_below, kInputsPerJob),
         [&](i32 job) {
-          if (job < num_chunks) {
-            add_filter_gradients(sources, num, conv.filters, job * kTileColumns, from.floats,
-                                 filter_sums);
-          } else if (job == num_chunks) {
+          if (job < num_taps) {
+            add_filter_gradients(sources, num, job, tiles_[l], from, filter_sums);
+          } else if (job == num_taps) {
             add_rows(num, conv.filters, conv.filters, from.row(1).floats, bias_sums);
           } else {
-            const i32 first = 1 + (job - num_chunks - 1) * kInputsPerJob;
+            const i32 first = 1 + (job - num_taps - 1) * kInputsPerJob;
             input_gradients(
                 readers_[l], first, std::min(first + kInputsPerJob, num_below + 1),
                 {from, conv.channels, panels.data(), layers_[l - 1].outputs.data(), below});
@@ -222,6 +230,7 @@ class ConvPass::Segment {
   Patches patches_;
   std::vector<Layer> layers_;
   std::vector<Readers> readers_;
+  std::vector<FilterTiles> tiles_;
   PlaceDense dense_;
 };
 

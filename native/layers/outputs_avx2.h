@@ -9,6 +9,7 @@
 #include <cstring>
 #include <vector>
 
+#include "filter_tiles.h"
 #include "readers.h"
 #include "tiles_avx2.h"
 
@@ -95,38 +96,48 @@ inline void compute_outputs(const Taps& taps, i32 first, i32 end, const float* p
   }
 }
 
-// Adds to sums[f][k]: gradient of filter f times float k of a tap, over `num` outputs.
+// Adds to sums[f][from + k]: gradient of filter f times float from + k of a tap, over the outputs
+// at `steps`, for sixteen k.
 template <i32 kFilters>
-void filter_tile(i32 num, const float* gradients, i32 filters, const float* const* columns,
-                 i32 depth, float* sums) {
+__attribute__((noinline)) void filter_tile(const u8* steps, const u8* end, const float* gradients,
+                                           i64 stride, const i32* filters,
+                                           const float* const* columns, i32 from, i64 depth,
+                                           float* sums) {
   Tile<kFilters> tile;
   tile.clear();
-  tile = outer_products(
-      tile, num, [=](i32 step) { return gradients + step * filters; },
-      [=](i32 step) { return columns[step]; });
+  i64 at[kFilters];
+#pragma GCC unroll 6
+  for (i32 i = 0; i < kFilters; ++i) at[i] = filters[i];
+  for (; steps < end; ++steps) {
+    const float* const values = gradients + *steps * stride;
+    const float* const column = columns[*steps] + from;
+    const __m256 low = _mm256_loadu_ps(column), high = _mm256_loadu_ps(column + 8);
+#pragma GCC unroll 6
+    for (i32 i = 0; i < kFilters; ++i) tile.add(i, _mm256_broadcast_ss(values + at[i]), low, high);
+  }
 #pragma GCC unroll 6
   for (i32 i = 0; i < kFilters; ++i) {
-    add_to(sums + i * depth, tile.low[i]);
-    add_to(sums + i * depth + 8, tile.high[i]);
+    add_to(sums + at[i] * depth + from, tile.low[i]);
+    add_to(sums + at[i] * depth + from + 8, tile.high[i]);
   }
 }
 
-// Sixteen columns of the weights' gradient, from `column` on, of outputs 1 .. num.
-inline void add_filter_gradients(const Taps& taps, i32 num, i32 filters, i32 column,
-                                 const float* gradients, float* sums) {
-  constexpr i32 kAtOnce = 96;  // outputs whose taps and gradients stay in the first-level cache
+// The weights' gradient for one tap, of outputs 1 .. num.
+inline void add_filter_gradients(const Taps& taps, i32 num, i32 tap, const FilterTiles& tiles,
+                                 const MarkedRows& gradients, float* sums) {
   const i32 depth = taps.depth(), floats = taps.rows.num_floats;
-  const i32 tap = column / floats, at = column % floats;
-  const i32 sixes = num_sixes(filters);
-  const float* columns[kAtOnce];
-  for (i32 first = 1; first <= num; first += kAtOnce) {
-    const i32 some = std::min(kAtOnce, num + 1 - first);
-    for (i32 i = 0; i < some; ++i) columns[i] = taps.row(first + i, tap).floats + at;
-    const float* const from = gradients + static_cast<i64>(first) * filters;
-    const auto to = [&](i32 f) { return sums + static_cast<i64>(f) * depth + column; };
-    i32 f = 0;
-    for (; f < 6 * sixes; f += 6) filter_tile<6>(some, from + f, filters, columns, depth, to(f));
-    for (; f < filters; f += 4) filter_tile<4>(some, from + f, filters, columns, depth, to(f));
+  const float* columns[FilterTiles::kStretch];
+  for (i32 stretch = 0; stretch * FilterTiles::kStretch < num; ++stretch) {
+    const i32 first = 1 + stretch * FilterTiles::kStretch;
+    const i32 some = std::min(FilterTiles::kStretch, num + 1 - first);
+    for (i32 i = 0; i < some; ++i) columns[i] = taps.row(first + i, tap).floats;
+    for (i32 at = 0; at < floats; at += kTileColumns)
+      for (i32 tile = 0; tile < tiles.num_tiles(); ++tile)
+        with_rows(tiles.num_filters(tile), [&](auto filters) {
+          filter_tile<filters>(tiles.begin(stretch, tile), tiles.end(stretch, tile),
+                               gradients.row(first).floats, gradients.num_floats,
+                               tiles.filters(tile), columns, at, depth, sums + tap * floats);
+        });
   }
 }
 

@@ -75,15 +75,6 @@ __attribute__((noinline)) void put_products(const MarkedRow* rows, i32 num, cons
   }
 }
 
-// The kernel of a template for a tile's number of rows.
-#define FOR_ROWS(kernel, num_rows) \
-  ((num_rows) == 6   ? kernel<6>   \
-   : (num_rows) == 5 ? kernel<5>   \
-   : (num_rows) == 4 ? kernel<4>   \
-   : (num_rows) == 3 ? kernel<3>   \
-   : (num_rows) == 2 ? kernel<2>   \
-                     : kernel<1>)
-
 // Calls visit(first, num) for tiles of nearly equal size.
 template <class Visit>
 void for_each_tile(i32 end, const Visit& visit) {
@@ -248,7 +239,9 @@ void PlaceDense::multiply(const MarkedRows& outputs, const DenseWeights& dense, 
       float* to[kTileRows];
       for (i32 i = 0; i < some; ++i)
         to[i] = products_.data() + static_cast<i64>(ids[first + i]) * padded(units) + unit;
-      FOR_ROWS(put_products, some)(rows.data() + first, filters_, weights + unit, units, to);
+      with_rows(some, [&](auto num) {
+        put_products<num>(rows.data() + first, filters_, weights + unit, units, to);
+      });
     });
   }
   num_done += static_cast<i32>(rows.size());
@@ -315,7 +308,9 @@ void PlaceDense::weight_gradients(const Way& way, i32 place, const PlacePairs& p
       _mm_prefetch(reinterpret_cast<const char*>(to + k * units + unit + kTileColumns),
                    _MM_HINT_T0);
     for_each_tile(num, [&](i32 first, i32 some) {
-      FOR_ROWS(weight_tile, some)(pairs, inputs + first, unit, units, way.adds, to);
+      with_rows(some, [&](auto num_inputs) {
+        weight_tile<num_inputs>(pairs, inputs + first, unit, units, way.adds, to);
+      });
     });
   }
 }
@@ -344,9 +339,10 @@ void PlaceDense::pair_gradients(const Way& way, i32 place, const PlacePairs& pai
   const float* panel = scratch.panels.data();
   for (i32 k = 0; k < num; k += kTileColumns, panel += kTileColumns * units)
     for_each_tile(pairs.num(), [&](i32 first, i32 some) {
-      FOR_ROWS(pair_tile, some)(pairs.gradients.data() + first, units, panel,
-                                pairs.inputs.data() + k, std::min(kTileColumns, num - k),
-                                scratch.places.data() + first);
+      with_rows(some, [&](auto num_rows) {
+        pair_tile<num_rows>(pairs.gradients.data() + first, units, panel, pairs.inputs.data() + k,
+                            std::min(kTileColumns, num - k), scratch.places.data() + first);
+      });
     });
 }
 

@@ -8,6 +8,8 @@
 
 #include <immintrin.h>
 
+#include <type_traits>
+
 #include "../core/types.h"
 #include "present.h"
 
@@ -21,6 +23,25 @@ inline i32 num_sixes(i32 num) {
   for (i32 sixes = num / 6; sixes >= 0; --sixes)
     if ((num - 6 * sixes) % 4 == 0) return sixes;
   return num / 6;
+}
+
+// Calls call(rows) with a number of rows that the compiler knows.
+template <class Call>
+inline void with_rows(i32 num, const Call& call) {
+  switch (num) {
+    case 6:
+      return call(std::integral_constant<i32, 6>());
+    case 5:
+      return call(std::integral_constant<i32, 5>());
+    case 4:
+      return call(std::integral_constant<i32, 4>());
+    case 3:
+      return call(std::integral_constant<i32, 3>());
+    case 2:
+      return call(std::integral_constant<i32, 2>());
+    default:
+      return call(std::integral_constant<i32, 1>());
+  }
 }
 
 template <i32 kRows>
