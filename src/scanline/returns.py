@@ -65,7 +65,6 @@ def handed_back(own: Tensor, share: Tensor, beyond: Tensor) -> Tensor:
     return sums
 
 
-@torch.no_grad()
 def n_step(path: Path, discount: float) -> Tensor:
     """Discounted sums of rewards up to the next end or the rollout's end, bootstrapped.
 
@@ -73,6 +72,11 @@ def n_step(path: Path, discount: float) -> Tensor:
     """
     if path.is_plain():
         return _n_step_here(path, discount)
+    return _n_step_in_operations(path, discount)
+
+
+@torch.no_grad()
+def _n_step_in_operations(path: Path, discount: float) -> Tensor:
     own = path.reward
     if path.truncated.any():
         own = own + discount * path.bootstraps()

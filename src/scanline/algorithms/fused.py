@@ -48,7 +48,7 @@ def actor_critic(
     arrays = places(*numbers, actions, *gradients)
     sums = native_actor_critic(*arrays, entropy_coef, value_coef, scale)
     policy, entropy, value = sums
-    loss = torch.tensor(scale * (policy - entropy_coef * entropy + value_coef * value))
+    loss = scale * (policy - entropy_coef * entropy + value_coef * value)
     num = max(len(values), 1)
     known = _KnownGradient.apply(loss, gradients, logits, values)  # type: ignore[no-untyped-call]
     return Terms(known, policy / num, value / num, entropy / num)
@@ -59,10 +59,10 @@ class _KnownGradient(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        context: Any, loss: Tensor, gradients: tuple[Tensor, ...], *inputs: Tensor
+        context: Any, loss: float, gradients: tuple[Tensor, ...], *inputs: Tensor
     ) -> Tensor:
         context.gradients = gradients
-        return loss.clone()
+        return torch.scalar_tensor(loss)
 
     @staticmethod
     def backward(context: Any, *upstream: Any) -> tuple[Any, ...]:

@@ -35,6 +35,16 @@ class Episodes:
             for env in np.flatnonzero(ended) + envs.start:
                 self._finish(int(env))
 
+    def note_steps(self, raw_reward: Array, ended: Array, playing: Array | None = None) -> None:
+        """Steps [T, B] of all environments, of those that are playing."""
+        everybody = slice(0, len(self._score))
+        if playing is None and not np.count_nonzero(ended):
+            self._score += np.add.reduce(raw_reward, axis=0, dtype=np.float64)
+            self._length += len(ended)
+            return
+        for t in range(len(ended)):
+            self.note(everybody, raw_reward[t], ended[t], 1 if playing is None else playing[t])
+
     def _finish(self, env: int) -> None:
         score, length = float(self._score[env]), int(self._length[env])
         self._finished.append(EpisodeEnd(env, score, length, int(self._started[env])))

@@ -207,12 +207,8 @@ class LockstepSampler:
     def _count(self, slot: Slot, course: Course) -> None:
         """Counts the slot's steps, all together: between other work each would cost many times."""
         self._env_steps += slot.num_steps
-        everybody = slice(0, self._num_envs)
-        ended = course.terminated | course.truncated
         valid = None if slot.valid is None else to_array(slot.valid)
-        for t in range(slot.num_steps):
-            playing = 1 if valid is None else valid[t]
-            self._episodes.note(everybody, course.raw_reward[t], ended[t], playing)
+        self._episodes.note_steps(course.raw_reward, course.terminated | course.truncated, valid)
 
     def _begin(self, slot: Slot, course: Course) -> None:
         if self._resting is not None:
