@@ -116,8 +116,10 @@ void test_strips_are_scaled_and_their_border_is_zero() {
   patches.look(frames_of(shapes[0], bytes.data(), true), 0, 1);
   CHECK(patches.num(0) == 2);
   CHECK(patches.num_strips() == 2);
-  const float* const outside = patches.strips().row(1).floats;  // strip 1 begins in the border
-  for (i32 k = 0; k < 32; ++k) CHECK(outside[k] == (k < 16 ? 0.0F : 2.0F));
+  const MarkedRow outside = patches.strips().row(1);  // strip 1 begins in the border
+  for (i32 k = 0; k < 32; ++k) CHECK(outside.floats[k] == (k < 16 ? 0.0F : 2.0F));
+  CHECK(outside.present[0] == 0xFFFF0000U);
+  CHECK(patches.strips().row(0).present[0] == 0);
 }
 
 }  // namespace

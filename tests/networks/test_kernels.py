@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import importlib
 import threading
 from collections.abc import Iterator
 
@@ -12,7 +14,7 @@ from torch import Tensor, nn
 from scanline import _native, networks
 from scanline.networks import kernels
 from scanline.networks.convolutions import rows_of
-from scanline.networks.trunks import TRUNKS
+from scanline.networks.trunks import TRUNKS, Conv
 from scanline.records import Spaces
 from scanline.spans import span, spans
 
@@ -140,6 +142,39 @@ def test_outputs_that_are_the_same_are_computed_once(name: str) -> None:
         strict=True,
     ):
         assert_close(found, of_floats)
+        assert_close(found, expected)
+
+
+def test_filters_that_are_always_zero_cost_nothing_and_change_nothing() -> None:
+    """Half of all outputs are never positive, black pixels neither."""
+    native, plain = pair("nature")
+    observations = drawn("nature", 8)
+    observations[:, :, 40:] = 0
+    for network in (native, plain):
+        for name, weight in network.named_parameters():
+            if name.endswith("bias") and "policy" not in name and "value" not in name:
+                weight.data[::2] = -100.0
+    for found, expected in zip(
+        gradients(native, observations), gradients(plain, observations), strict=True
+    ):
+        assert_close(found, expected)
+        if found.dim() > 1:
+            assert (found == 0).any()
+
+
+def test_more_filters_than_a_word_has_marks(monkeypatch: pytest.MonkeyPatch) -> None:
+    wide = dataclasses.replace(
+        TRUNKS["nips"], convs=(Conv(80, 8, 4), Conv(144, 4, 2)), hidden=(80,)
+    )
+    monkeypatch.setattr(
+        importlib.import_module("scanline.networks.build"), "TRUNKS", {"nips": wide}
+    )
+    native, plain = pair("nips")
+    observations = drawn("nips", 8)
+    assert_close(native(observations).logits, plain(observations).logits)
+    for found, expected in zip(
+        gradients(native, observations), gradients(plain, observations), strict=True
+    ):
         assert_close(found, expected)
 
 
