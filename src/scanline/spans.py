@@ -67,9 +67,10 @@ def _fills(strides: Sequence[int], sizes: Sequence[int]) -> bool:
 
 def has_whole_planes(observations: Tensor) -> bool:
     """Whether these are pictures [N, S, H, W] on the CPU, each plane without gaps."""
-    if not observations.is_cpu or observations.dim() != 4:
+    strides = observations.stride()
+    if len(strides) != 4 or not observations.is_cpu:
         return False
-    return observations.stride(3) == 1 and observations.stride(2) == observations.shape[3]
+    return strides[3] == 1 and strides[2] == observations.shape[3]
 
 
 def pictures(observations: Tensor, scale: float = 1.0, offset: float = 0.0) -> Pictures:

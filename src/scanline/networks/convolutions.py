@@ -61,6 +61,9 @@ class Chain:
             self._spans = spans(weights) if self._lies_in_order(weights) else None
         return self._spans
 
+    def new_rows(self, num: int, work: ConvPass) -> memory.Rows:
+        return memory.Rows.of([torch.empty((num, *shape)) for shape in self.shapes], work)
+
     def _lies_in_order(self, weights: Sequence[Tensor]) -> bool:
         if not all(each.is_cpu and each.dtype is torch.float32 for each in weights):
             return False
@@ -155,29 +158,27 @@ class ConvFeatures:
             return None
         if torch.is_grad_enabled():
             return self._learned(chain, weights, places)
-        num, begin = self.observations.shape[0], self.kernels.begin
-        room = memory.room(chain, num, chain.shapes, begin)
-        arrays, work = room or (_empty(num, chain.shapes), memory.work(chain) or begin())
-        self._forward(work, places, arrays, keeps=room is not None)
-        return _last(arrays)
+        num = self.observations.shape[0]
+        room = memory.room(chain, num, chain.shapes, self.kernels.begin)
+        rows = room or chain.new_rows(num, memory.work(chain) or self.kernels.begin())
+        self._forward(rows, places, keeps=room is not None)
+        return _last(rows.arrays)
 
     def _learned(
         self, chain: Chain, weights: Sequence[Tensor], places: list[Span]
     ) -> Sequence[Tensor]:
         num = self.observations.shape[0]
         known = memory.recalled(chain, num)
-        arrays, work = known or (_empty(num, chain.shapes), self.kernels.begin())
+        rows = known or chain.new_rows(num, self.kernels.begin())
         if known is None:
-            self._forward(work, places, arrays, keeps=True)
-        found: Sequence[Tensor] = _ConvRows.apply(work, chain, arrays, *weights)  # type: ignore[no-untyped-call]
+            self._forward(rows, places, keeps=True)
+        found: Sequence[Tensor] = _ConvRows.apply(rows, chain, *weights)  # type: ignore[no-untyped-call]
         return found
 
-    def _forward(
-        self, work: ConvPass, places: list[Span], arrays: Sequence[Tensor], *, keeps: bool
-    ) -> None:
+    def _forward(self, rows: memory.Rows, places: list[Span], *, keeps: bool) -> None:
         pixels = self.kernels.pixels
         frames = pictures(self.observations, pixels.scale, pixels.offset)
-        work.forward(frames, places, spans(arrays), keeps)
+        rows.work.forward(frames, places, rows.spans, keeps)
 
 
 Features = Tensor | ConvFeatures
@@ -205,36 +206,28 @@ def rectified(layer: nn.Linear, features: Features) -> Tensor:
 class _ConvRows(torch.autograd.Function):
     """All convolutions of a trunk, and the dense layers that read them, as one step of the graph.
 
-    `work` has been forwards and gave the arrays.
+    The rows have been computed.
     """
 
     @staticmethod
     def forward(
-        context: Any,
-        work: ConvPass,
-        chain: Chain,
-        arrays: Sequence[Tensor],
-        *weights: Tensor,
+        context: Any, rows: memory.Rows, chain: Chain, *weights: Tensor
     ) -> tuple[Tensor, ...]:
-        context.save_for_backward(*arrays, *weights)
-        context.work, context.chain = work, chain
-        return tuple(each.detach() for each in _last(arrays))
+        context.save_for_backward(*rows.arrays, *weights)
+        context.rows, context.chain = rows, chain
+        return tuple(each.detach() for each in _last(rows.arrays))
 
     @staticmethod
     def backward(context: Any, *upstream: Any) -> tuple[Any, ...]:
+        rows: memory.Rows = context.rows
         chain: Chain = context.chain
-        saved, num = context.saved_tensors, len(chain.shapes)
-        arrays, weights = saved[:num], saved[num:]
+        weights = context.saved_tensors[len(rows.arrays) :]
         places = chain.spans_of(weights)
         assert places is not None  # they lie as they did on the way forward
         gradients = [torch.empty_like(each) for each in weights]
         whole = [each.contiguous() for each in upstream]
-        context.work.backward(places, spans(arrays), spans(whole), spans(gradients))
-        return None, None, None, *gradients
-
-
-def _empty(num: int, shapes: Sequence[tuple[int, ...]]) -> list[Tensor]:
-    return [torch.empty((num, *shape)) for shape in shapes]
+        rows.work.backward(places, rows.spans, spans(whole), spans(gradients))
+        return None, None, *gradients
 
 
 def _last(arrays: Sequence[Tensor]) -> Sequence[Tensor]:

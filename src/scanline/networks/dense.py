@@ -30,10 +30,10 @@ def dense_rectified(layer: nn.Linear, rows: Tensor) -> Tensor:
     """Remembered where a rollout is kept."""
     if torch.is_grad_enabled():
         known = memory.recalled(layer, len(rows))
-        (learned,) = _with_gradient([layer], rows, known[0] if known else None, rectified=True)
+        (learned,) = _with_gradient([layer], rows, known.arrays if known else None, rectified=True)
         return learned
     room = memory.room(layer, len(rows), [(layer.out_features,)])
-    (out,) = _dense_forward(rows, pairs_of([layer]), room[0] if room else None, rectified=True)
+    (out,) = _dense_forward(rows, pairs_of([layer]), room.arrays if room else None, rectified=True)
     return out
 
 

@@ -16,20 +16,15 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import Any, Protocol
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-
-class Work(Protocol):
-    """What a layer knows of its rows besides arrays."""
-
-    def clear(self) -> None: ...
-
+from ..spans import Span, spans
 
 Begin = Callable[[], Any]
-"""Makes a layer's `Work`, of a type that the layer knows."""
+"""Makes a layer's work: what it knows of its rows besides arrays, and can `clear`."""
 
 Shapes = Sequence[tuple[int, ...]]
 """Of one row of every array that a layer gives."""
@@ -37,20 +32,32 @@ Shapes = Sequence[tuple[int, ...]]
 _version_of = attrgetter("_version")
 
 
+class Rows(NamedTuple):
+    """Rows of the arrays that a layer gives, where they lie, and the work on all of its rows."""
+
+    arrays: list[Tensor]
+    spans: list[Span]
+    work: Any
+
+    @classmethod
+    def of(cls, arrays: list[Tensor], work: Any) -> Rows:
+        return cls(arrays, spans(arrays), work)
+
+
 @dataclass
 class Kept:
     """Rows of one layer."""
 
-    arrays: list[Tensor]
-    work: Work | None
+    whole: Rows
     num_rows: int = 0
-    parts: dict[tuple[int, int], list[Tensor]] = field(default_factory=dict)
-    """Views of rows that were asked for, by the first and the end."""
+    parts: dict[tuple[int, int], Rows] = field(default_factory=dict)
+    """Rows that were asked for, by the first and the end: views are made once."""
 
-    def part(self, first: int, end: int) -> list[Tensor]:
+    def part(self, first: int, end: int) -> Rows:
         found = self.parts.get((first, end))
         if found is None:
-            found = self.parts[first, end] = [each[first:end] for each in self.arrays]
+            arrays = [each[first:end] for each in self.whole.arrays]
+            found = self.parts[first, end] = Rows.of(arrays, self.whole.work)
         return found
 
 
@@ -78,10 +85,8 @@ class Memory:
         with _active(source=self):
             yield
 
-    def room(
-        self, layer: Hashable, num: int, shapes: Shapes, begin: Begin | None
-    ) -> tuple[list[Tensor], Any] | None:
-        """Places for the next rows and the work on them, or None.
+    def room(self, layer: Hashable, num: int, shapes: Shapes, begin: Begin | None) -> Rows | None:
+        """Places for the next rows, or None.
 
         None when the rollout is full, and once a weight has moved: work goes on from earlier rows.
         """
@@ -91,26 +96,28 @@ class Memory:
         if kept is None:
             with torch.inference_mode(False):  # they will be part of a graph
                 arrays = [torch.empty((self._capacity_rows, *shape)) for shape in shapes]
-            kept = self._layers[layer] = Kept(arrays, begin() if begin else None)
+            kept = self._layers[layer] = Kept(Rows.of(arrays, begin() if begin else None))
         first, end = kept.num_rows, kept.num_rows + num
         if end > self._capacity_rows:
             return None
-        if first == 0 and kept.work is not None:
-            kept.work.clear()
+        if first == 0 and kept.whole.work is not None:
+            kept.whole.work.clear()
         kept.num_rows = end
-        return kept.part(first, end), kept.work
+        return kept.part(first, end)
 
     def work(self, layer: Hashable) -> Any | None:
         """The work on the rows that are kept, of help to rows that need not be."""
         kept = self._layers.get(layer)
-        return kept.work if kept is not None and kept.num_rows and self._is_current() else None
+        if kept is None or not kept.num_rows or not self._is_current():
+            return None
+        return kept.whole.work
 
-    def recalled(self, layer: Hashable, num: int) -> tuple[list[Tensor], Any] | None:
+    def recalled(self, layer: Hashable, num: int) -> Rows | None:
         """All rows, if there are `num` of them and no weight of the network has moved since."""
         kept = self._layers.get(layer)
         if kept is None or not kept.num_rows == num == self._capacity_rows:
             return None
-        return (kept.arrays, kept.work) if self._is_current() else None
+        return kept.whole if self._is_current() else None
 
     def _is_current(self) -> bool:
         """Whether no weight has moved since the first row."""
@@ -141,9 +148,7 @@ def _active(keeper: Memory | None = None, source: Memory | None = None) -> Itera
         _current.keeper, _current.source = before
 
 
-def room(
-    layer: Hashable, num: int, shapes: Shapes, begin: Begin | None = None
-) -> tuple[list[Tensor], Any] | None:
+def room(layer: Hashable, num: int, shapes: Shapes, begin: Begin | None = None) -> Rows | None:
     """Places for the activations of a forward pass, where somebody wants them kept."""
     keeper = _current.keeper
     return keeper.room(layer, num, shapes, begin) if keeper else None
@@ -155,7 +160,7 @@ def work(layer: Hashable) -> Any | None:
     return keeper.work(layer) if keeper else None
 
 
-def recalled(layer: Hashable, num: int) -> tuple[list[Tensor], Any] | None:
-    """The activations of a forward pass and the work on them, where they are known."""
+def recalled(layer: Hashable, num: int) -> Rows | None:
+    """The activations of a forward pass, where they are known."""
     source = _current.source
     return source.recalled(layer, num) if source else None
