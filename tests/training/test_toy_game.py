@@ -34,6 +34,8 @@ REPLAY = {
 GA3C = {"num_envs": 16, "learning_rate": 3e-3, "epsilon": 1e-3}
 LEARNERS = {"num_learners": 2, "decorrelation_agent_steps": 0}
 ONE_BALL = "one_ball:OneBall-v0"
+ATTEMPTS_OF_RACES = 2
+"""Learners that write over each other settle on one action now and then, one run in some twenty."""
 
 
 @pytest.mark.parametrize(
@@ -84,7 +86,8 @@ def test_an_asynchronous_recipe_solves_the_toy_game(
     tmp_path: Path, recipe: str, changes: dict[str, Any]
 ) -> None:
     """And its log keeps apart what depends on the clock."""
-    solve(recipe, tmp_path, {"log_every_agent_steps": 500, **changes})
+    changes = {"log_every_agent_steps": 500, **changes}
+    solve(recipe, tmp_path, changes, num_attempts=ATTEMPTS_OF_RACES)
     own = "perf/predictions_per_second" if recipe == "ga3c" else "perf/lock_wait_share"
     folder = tmp_path / "run-0"
     progress, rates = (rows(folder / name) for name in ("progress.jsonl", "rates.jsonl"))
@@ -118,15 +121,20 @@ def train(
     return scanline.train(recipe, game, out=folder / name, **{**small, **quiet, **changes})
 
 
-def solve(
+def solve(  # noqa: PLR0913 (the last three are for two tests only)
     recipe: str,
     folder: Path,
     changes: dict[str, Any],
     game: str = CATCH,
     target_score: float = 3.5,
+    num_attempts: int = 1,
 ) -> None:
     """Trains until the score is reached, and plays to confirm it."""
-    run = train(recipe, folder, changes, game, target_score)
+    for attempt in range(num_attempts):
+        another = {"seed": 100 + attempt} if attempt else {}
+        run = train(recipe, folder, changes | another, game, target_score)
+        if run.stop.kind == "target_score":
+            break
     assert run.stop.kind == "target_score", f"stopped at {run.score} after {run.agent_steps} steps"
     assert run.confirmation is not None
     assert run.confirmation.mean > target_score - 1.0
