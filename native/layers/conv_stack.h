@@ -7,10 +7,11 @@
 //
 // Outputs that are the same, in one picture or in several, are computed once (patches.h): a layer
 // is a list of different outputs, and its sums read the outputs of the layer below by their
-// numbers. On the way back the gradients of all that are the same are summed first and go on from
-// the one that stands for them all. Every sum is made by one job in one order: results do not
-// depend on the number of threads. An output depends on its own inputs alone: features have the
-// same bits whatever else is in the pass.
+// numbers. What is zero in all rows of a tile is left out (present.h). On the way back the
+// gradients of all that are the same are summed first and go on from the one that stands for them
+// all. Every sum is made by one job in one order: results do not depend on the number of threads.
+// An output depends on its own inputs alone: features have the same bits whatever else is in the
+// pass.
 #pragma once
 
 #include <cstddef>

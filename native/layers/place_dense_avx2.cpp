@@ -15,7 +15,7 @@ namespace scanline {
 struct PlacePairs {
   std::vector<MarkedRow> outputs;    // what stands there
   std::vector<MarkedRow> gradients;  // by unit
-  std::vector<i32> inputs;           // floats that are not zero in all of the outputs
+  std::vector<i32> inputs;           // floats that one of the outputs at least has
 
   i32 num() const { return static_cast<i32>(outputs.size()); }
 };
@@ -28,7 +28,7 @@ constexpr i32 kPlacesPerJob = 5;
 // Rows a power of two apart would share few places of the caches: a line is left between them.
 i32 padded(i32 floats) { return floats + 16; }
 
-// Floats that are not zero in all rows.
+// Floats that one of the rows at least has.
 void list_present(const std::vector<MarkedRow>& rows, i32 num_floats, std::vector<i32>& list) {
   list.clear();
   for (i32 first = 0; first < num_floats; first += kMarksPerWord) {
@@ -185,6 +185,8 @@ void PlaceDense::forward(const i32* numbers, i32 first, i32 num, i32 most_number
           multiply(outputs, dense, place, place + 1 < end ? place + 1 : then);
       },
       size_of(num));
+  for (i32 place = 0; place < pairs_.num_places(); ++place)
+    num_multiplied_[static_cast<size_t>(place)] = static_cast<i32>(pairs_.at(place).size());
   run_jobs(
       num_parts(num, kPicturesPerJob),
       [&](i32 job) {
@@ -230,8 +232,7 @@ void PlaceDense::multiply(const MarkedRows& outputs, const DenseWeights& dense, 
   }
   Fetcher fetcher(scratch.lines, units);
   list_new(outputs, place, rows);
-  i32& num_done = num_multiplied_[static_cast<size_t>(place)];
-  const i32* const ids = pairs_.at(place).data() + num_done;
+  const i32* const ids = pairs_.at(place).data() + num_multiplied_[static_cast<size_t>(place)];
   const float* const weights = dense.weights + weights_at(place, units);
   for (i32 unit = 0; unit < units; unit += kTileColumns) {
     fetcher.fetch(scratch.lines.size());
@@ -244,7 +245,6 @@ void PlaceDense::multiply(const MarkedRows& outputs, const DenseWeights& dense, 
       });
     });
   }
-  num_done += static_cast<i32>(rows.size());
 }
 
 void PlaceDense::backward(i32 num, const MarkedRows& outputs, const DenseWeights& dense,
