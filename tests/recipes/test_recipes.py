@@ -76,6 +76,15 @@ def test_cule_s_configurations_have_names_and_use_every_step_once(
     assert recipe.algorithm.normalise_pixels
 
 
+def test_the_name_without_numbers_is_a_configuration_of_the_paper_for_a_cpu() -> None:
+    recipe, published = recipes.find("cule-vtrace"), recipes.find("cule-vtrace-120-20-20-1")
+    assert (recipe.network, recipe.algorithm.entropy_coef) == ("nips-orthogonal", 0.003)
+    assert (published.network, published.algorithm.entropy_coef) == ("cule", 0.01)
+    undone = recipe.replace(network="cule", entropy_coef=0.01)
+    labels = {each: getattr(published, each) for each in ("name", "summary", "source")}
+    assert dataclasses.replace(undone, **labels) == published
+
+
 def test_an_algorithm_and_a_store_that_do_not_fit_are_refused() -> None:
     recipe = recipes.find("cule-vtrace")
     with pytest.raises(ValueError, match="use store=WindowSettings"):

@@ -121,7 +121,7 @@ def train(
     return scanline.train(recipe, game, out=folder / name, **{**small, **quiet, **changes})
 
 
-def solve(  # noqa: PLR0913 (the last three are for two tests only)
+def solve(
     recipe: str,
     folder: Path,
     changes: dict[str, Any],

@@ -51,7 +51,7 @@ _RMSPROP = {
 divided by their size: expected to be slower here, not measured."""
 
 LEARNERS: Mapping[str, Learner] = {
-    "cule-vtrace": Learner(18.0, {"network": "nips-orthogonal", "entropy_coef": 0.003}),
+    "cule-vtrace": Learner(18.0),
     "ppo": Learner(18.0, {**_PIXELS, "learning_rate": 5e-4}),
     "paac": Learner(
         18.0,
