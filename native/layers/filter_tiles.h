@@ -21,6 +21,7 @@ class FilterTiles {
   // Outputs are read in stretches of so many: their taps and gradients stay in the nearest cache.
   static constexpr i32 kStretch = 96;
   static constexpr i32 kMostFilters = 6;
+  static_assert(kStretch <= 256, "places in a stretch are bytes");
 
   // Outputs 1 .. num.
   void list(const MarkedRows& outputs, i32 num) {
