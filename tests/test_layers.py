@@ -30,7 +30,18 @@ LEVELS = [
     {"__main__", "__init__"},
 ]
 LEVEL_OF = {name: level for level, names in enumerate(LEVELS) for name in names}
-NATIVE_FOLDERS = ["core", "games", "env", "cpu", "cuda", "layers", "bindings", "tests", "bench"]
+NATIVE_FOLDERS = [
+    "core",
+    "threads",
+    "games",
+    "env",
+    "cpu",
+    "cuda",
+    "layers",
+    "bindings",
+    "tests",
+    "bench",
+]
 
 
 def part_of(path: Path) -> str:

@@ -2,7 +2,8 @@
 //
 // Checks arguments and turns refusals into Python errors; waiting happens without the GIL. The
 // arrays of a step come as one tuple, in the order of StepArrays in records.py:
-// frame, depth, reward, raw_reward, terminated, truncated, life_lost, lives, final_frame.
+// frame, depth, reward, raw_reward, terminated, truncated, life_lost, lives, final_frame;
+// or as a StepTarget that was made of it: looking at nine arrays takes as long as a step.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
@@ -35,21 +36,54 @@ const char* const kArrayNames[kNumArrays] = {"frame",      "depth",      "reward
 }
 
 template <class T>
-T* column(nb::handle out, int place, i32 size, const char* dtype) {
+T* column(const nb::tuple& out, int place, size_t size, const char* dtype) {
   Column<T> array;
-  if (!nb::try_cast(out[nb::int_(place)], array, false) || static_cast<i32>(array.shape(0)) != size)
-    refuse_array(place, dtype);
+  if (!nb::try_cast(out[place], array, false) || array.shape(0) != size) refuse_array(place, dtype);
   return array.data();
 }
 
-u8* frames(nb::handle out, int place, i32 size, i32 frame_bytes) {
+u8* frames(const nb::tuple& out, int place, size_t size, size_t frame_bytes) {
   Frames array;
-  if (!nb::try_cast(out[nb::int_(place)], array, false) || array.ndim() < 2 ||
-      static_cast<i32>(array.shape(0)) != size ||
-      array.size() != static_cast<size_t>(size) * static_cast<size_t>(frame_bytes))
+  if (!nb::try_cast(out[place], array, false) || array.ndim() < 2 || array.shape(0) != size ||
+      array.size() != size * frame_bytes)
     refuse_array(place, "uint8 [b, frame]");
   return array.data();
 }
+
+// Arrays that a step is written to, which live as long as it does.
+class StepTarget {
+ public:
+  explicit StepTarget(nb::tuple out) : out_(std::move(out)) {
+    Frames frame;
+    if (out_.size() != kNumArrays)
+      throw nb::type_error("out must be a tuple of the nine arrays of a step.");
+    if (!nb::try_cast(out_[0], frame, false) || frame.ndim() < 2)
+      refuse_array(0, "uint8 [b, frame]");
+    size_ = frame.shape(0);
+    frame_bytes_ = size_ ? frame.size() / size_ : 0;
+    arrays_.frame = frame.data();
+    arrays_.depth = column<u8>(out_, 1, size_, "uint8");
+    arrays_.reward = column<float>(out_, 2, size_, "float32");
+    arrays_.raw_reward = column<float>(out_, 3, size_, "float32");
+    arrays_.terminated = column<bool>(out_, 4, size_, "bool");
+    arrays_.truncated = column<bool>(out_, 5, size_, "bool");
+    arrays_.life_lost = column<bool>(out_, 6, size_, "bool");
+    arrays_.lives = column<i32>(out_, 7, size_, "int32");
+    arrays_.final_frame = frames(out_, 8, size_, frame_bytes_);
+  }
+
+  // Refuses a group of other sizes.
+  const StepArrays& arrays(i32 size, i32 frame_bytes) const {
+    if (size_ != static_cast<size_t>(size) || frame_bytes_ != static_cast<size_t>(frame_bytes))
+      refuse_array(0, "uint8 [b, frame]");
+    return arrays_;
+  }
+
+ private:
+  nb::tuple out_;
+  size_t size_ = 0, frame_bytes_ = 0;
+  StepArrays arrays_;
+};
 
 [[noreturn]] void raise(PyObject* type, const std::string& sentence) {
   PyErr_SetString(type, sentence.c_str());
@@ -94,7 +128,7 @@ class PyBatch {
   void reset(int group, nb::handle out, nb::object mask, nb::object seeds, nb::object keys,
              bool resume, double timeout_seconds) {
     check_group(group);
-    const StepArrays arrays = arrays_from(group, out);
+    const StepArrays arrays = arrays_from(out);
     GameBatch::Environments::Reset how;
     Mask mask_array;
     if (!mask.is_none()) {
@@ -114,8 +148,7 @@ class PyBatch {
     check_group(group);
     if (static_cast<i32>(actions.shape(0)) != envs().group_size())
       refuse("actions must be int64 with one entry per environment of the group.");
-    std::optional<StepArrays> arrays;
-    if (!out.is_none()) arrays = arrays_from(group, out);
+    const std::optional<StepArrays> arrays = arrays_if_any(out);
     const i64* data = actions.data();
     check(without_gil([&] { return envs().send(group, data, arrays ? &*arrays : nullptr); }),
           group);
@@ -123,8 +156,7 @@ class PyBatch {
 
   void recv(int group, nb::object out, double timeout_seconds) {
     check_group(group);
-    std::optional<StepArrays> arrays;
-    if (!out.is_none()) arrays = arrays_from(group, out);
+    const std::optional<StepArrays> arrays = arrays_if_any(out);
     check(without_gil([&] {
             return envs().recv(group, arrays ? &*arrays : nullptr, deadline(timeout_seconds));
           }),
@@ -247,22 +279,17 @@ class PyBatch {
       raise(PyExc_RuntimeError, "Results are in flight; receive them before a snapshot.");
   }
 
-  StepArrays arrays_from(int group, nb::handle out) {
-    (void)group;
-    if (!PyTuple_Check(out.ptr()) || PyTuple_GET_SIZE(out.ptr()) != kNumArrays)
+  StepArrays arrays_from(nb::handle out) {
+    const i32 size = envs().group_size(), frame_bytes = envs().frame_bytes();
+    if (nb::isinstance<StepTarget>(out))
+      return nb::cast<const StepTarget&>(out).arrays(size, frame_bytes);
+    if (!nb::isinstance<nb::tuple>(out))
       throw nb::type_error("out must be a tuple of the nine arrays of a step.");
-    const i32 n = envs().group_size(), frame_bytes = envs().frame_bytes();
-    StepArrays arrays;
-    arrays.frame = frames(out, 0, n, frame_bytes);
-    arrays.depth = column<u8>(out, 1, n, "uint8");
-    arrays.reward = column<float>(out, 2, n, "float32");
-    arrays.raw_reward = column<float>(out, 3, n, "float32");
-    arrays.terminated = column<bool>(out, 4, n, "bool");
-    arrays.truncated = column<bool>(out, 5, n, "bool");
-    arrays.life_lost = column<bool>(out, 6, n, "bool");
-    arrays.lives = column<i32>(out, 7, n, "int32");
-    arrays.final_frame = frames(out, 8, n, frame_bytes);
-    return arrays;
+    return StepTarget(nb::cast<nb::tuple>(out)).arrays(size, frame_bytes);
+  }
+
+  std::optional<StepArrays> arrays_if_any(const nb::object& out) {
+    return out.is_none() ? std::nullopt : std::optional<StepArrays>(arrays_from(out));
   }
 
   // `seeds` int64 [b] for ALE's generators; `keys` (low, high, first env id) for ours.
@@ -290,6 +317,7 @@ class PyBatch {
 }  // namespace
 
 void bind_batch(nb::module_& m) {
+  nb::class_<StepTarget>(m, "StepTarget").def(nb::init<nb::tuple>(), nb::arg("out"));
   nb::class_<PyBatch>(m, "Batch")
       .def(nb::init<nb::list, std::vector<i32>, nb::dict, int, int>(), nb::arg("games"),
            nb::arg("games_of_envs"), nb::arg("settings"), nb::arg("num_groups") = 1,

@@ -157,7 +157,7 @@ class Batch {
   i32 poll(i32* ready, Clock::time_point deadline) {
     const auto any = [this] {
       for (const auto& g : groups_) {
-        if (g->sent && g->work.done() && g->work.num_users == 0) return true;
+        if (g->sent && g->work.idle()) return true;
       }
       return false;
     };

@@ -2,7 +2,8 @@
 //
 // Takes lists of jobs (work.h) and one function that runs a job; knows nothing of environments.
 // At most `num_threads` threads run jobs at any moment. A caller that waits for a list helps with
-// it when a place is free, so that lockstep stepping needs no hand-over between threads.
+// it when a place is free, so that lockstep stepping needs no hand-over between threads; and a
+// thread that looks around for other work (standby.h) lends a hand before one is woken.
 // Any number of callers; each list has one owner at a time.
 #pragma once
 
@@ -14,11 +15,12 @@
 #include <thread>
 #include <vector>
 
+#include "../threads/standby.h"
 #include "work.h"
 
 namespace scanline {
 
-class ThreadPool {
+class ThreadPool : private JobOffer {
  public:
   using Clock = std::chrono::steady_clock;
   using Job = std::function<void(i32 job)>;
@@ -30,11 +32,12 @@ class ThreadPool {
     for (i32 i = 0; i < num_threads; ++i) threads_.emplace_back([this, i] { serve(i); });
   }
 
-  ~ThreadPool() {
+  ~ThreadPool() override {
     {
       std::lock_guard<std::mutex> lock(mutex_);
       stopping_ = true;
     }
+    withdraw_jobs(*this);
     work_ready_.notify_all();
     for (std::thread& thread : threads_) thread.join();
   }
@@ -43,23 +46,20 @@ class ThreadPool {
 
   // The list must be armed, and untouched until it is done.
   void submit(Work& work, i32 num_jobs) {
-    {
-      std::lock_guard<std::mutex> lock(mutex_);
-      work.queued = true;
-      queue_.push_back(&work);
-    }
+    std::lock_guard<std::mutex> lock(mutex_);
+    work.queued = true;
+    queue_.push_back(&work);
     // One place is left for the caller: a thread that took its core would only hold it up on its
-    // way to `wait`. If it does not come, the last place is filled after the first job.
-    const i32 num_woken = std::max(1, std::min(num_jobs, num_threads_ - 1));
-    for (i32 i = 0; i < num_woken; ++i) work_ready_.notify_one();
+    // way to `wait`. If it does not come, the last place is filled after a few jobs.
+    call(std::max(1, std::min(num_jobs, num_threads_ - 1)));
   }
 
   // False if the list was not done in time.
   bool wait(Work& work, Clock::time_point deadline) {
     std::unique_lock<std::mutex> lock(mutex_);
     if (work.queued && num_running_ < num_threads_) help(work, lock);
-    // Until nobody looks at the list any more, so that its owner may arm it again.
-    return progress_.wait_until(lock, deadline, [&] { return work.done() && work.num_users == 0; });
+    if (!work.queued) look_around(work, lock);
+    return progress_.wait_until(lock, deadline, [&] { return work.idle(); });
   }
 
   // Waits until `ready` holds; it is called under the pool's lock after every finished list.
@@ -71,45 +71,82 @@ class ThreadPool {
 
   bool idle(const Work& work) {
     std::lock_guard<std::mutex> lock(mutex_);
-    return work.done() && work.num_users == 0;
+    return work.idle();
   }
 
  private:
+  // The others need about a job's time to finish, and waking the caller would take longer.
+  static constexpr auto kPatience = std::chrono::microseconds(100);
+  // Jobs that a thread does alone before it calls another one to the place that is the caller's.
+  static constexpr i32 kAlone = 1, kLentAlone = 4;
+
+  // Threads for `num` places: those that look around, and own ones. The lock is held.
+  void call(i32 num) {
+    const i32 num_lent = num_promised_ == 0 ? offer_jobs(*this, num) : 0;
+    num_promised_ += num_lent;
+    for (i32 i = num_lent; i < num; ++i) work_ready_.notify_one();
+  }
+
+  void lend(const Stays& stays) override {
+    std::unique_lock<std::mutex> lock(mutex_);
+    const i32 num_others = num_promised_ - 1;
+    num_promised_ = 0;
+    call(num_others);
+    if (stopping_ || queue_.empty() || num_running_ >= num_threads_) return;
+    empty(*queue_.front(), num_threads_ + 1, lock, kLentAlone, stays);
+  }
+
+  void decline() override {
+    std::lock_guard<std::mutex> lock(mutex_);
+    for (; num_promised_ > 0; --num_promised_) work_ready_.notify_one();
+  }
+
   void serve(i32 thread) {
+    const auto stays = [] { return true; };
     std::unique_lock<std::mutex> lock(mutex_);
     while (true) {
       work_ready_.wait(
           lock, [this] { return stopping_ || (!queue_.empty() && num_running_ < num_threads_); });
       if (stopping_) return;
-      empty(*queue_.front(), thread, lock);
+      empty(*queue_.front(), thread, lock, kAlone, stays);
     }
   }
 
   void help(Work& work, std::unique_lock<std::mutex>& lock) {
-    empty(work, num_threads_, lock);
+    empty(work, num_threads_, lock, 0, [] { return true; });
     if (!queue_.empty()) work_ready_.notify_one();
   }
 
-  // Runs jobs of one list until none is left to take. The lock is held on entry and exit only.
-  void empty(Work& work, i32 thread, std::unique_lock<std::mutex>& lock) {
+  // Runs jobs of one list until none is left to take, or somebody calls this thread away. After
+  // `num_alone` of them the last place is filled. The lock is held on entry and exit only.
+  template <class Stays>
+  void empty(Work& work, i32 thread, std::unique_lock<std::mutex>& lock, i32 num_alone,
+             const Stays& stays) {
     ++num_running_;
     ++work.num_users;
     lock.unlock();
-    bool is_first = thread < num_threads_;
-    for (i32 job = work.take(thread); job >= 0; job = work.take(thread)) {
+    for (i32 job = work.take(thread); job >= 0; job = stays() ? work.take(thread) : -1) {
       job_(job);
       work.finish_one();
-      if (is_first) fill_last_place(work);
-      is_first = false;
+      if (--num_alone == 0) fill_last_place(work);
     }
     lock.lock();
     --num_running_;
-    --work.num_users;
-    if (work.queued) {
+    if (work.queued && work.has_more()) {
+      work_ready_.notify_one();
+    } else if (work.queued) {
       work.queued = false;
       remove(work);
     }
-    if (work.num_users == 0) progress_.notify_all();
+    if (--work.num_users == 0) progress_.notify_all();
+  }
+
+  // Waits a moment for the end of a list that has no more jobs to take.
+  static void look_around(const Work& work, std::unique_lock<std::mutex>& lock) {
+    lock.unlock();
+    const Clock::time_point end = Clock::now() + kPatience;
+    while (!work.idle() && Clock::now() < end) relax();
+    lock.lock();
   }
 
   void fill_last_place(const Work& work) {
@@ -135,6 +172,7 @@ class ThreadPool {
   std::condition_variable progress_;    // a list was finished
   std::vector<Work*> queue_;            // lists that still have jobs to take, oldest first
   i32 num_running_ = 0;
+  i32 num_promised_ = 0;  // threads of others that will come, or be declined
   bool stopping_ = false;
   std::vector<std::thread> threads_;
 };

@@ -37,7 +37,7 @@ class Work {
   i32 take(i32 thread) {
     for (i32 i = 0; i < num_chunks_; ++i) {
       const i32 c = (thread + i) % num_chunks_;
-      const i32 end = num_jobs_ * (c + 1) / num_chunks_;
+      const i32 end = end_of(c);
       if (chunks_[c].next.load(std::memory_order_relaxed) >= end) continue;
       const i32 place = chunks_[c].next.fetch_add(1, std::memory_order_relaxed);
       if (place < end) return jobs_[static_cast<size_t>(place)];
@@ -45,18 +45,30 @@ class Work {
     return -1;
   }
 
+  // Whether there is a job to take.
+  bool has_more() const {
+    for (i32 c = 0; c < num_chunks_; ++c)
+      if (chunks_[c].next.load(std::memory_order_relaxed) < end_of(c)) return true;
+    return false;
+  }
+
   // Notes a finished job; true for the last one.
   bool finish_one() { return num_left_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
   bool done() const { return num_left_.load(std::memory_order_acquire) == 0; }
 
-  // Threads inside `take` or a job of this list; kept by the pool, under its lock.
-  i32 num_users = 0;
-  bool queued = false;
+  // Whether the owner may arm it again: nobody looks at it any more.
+  bool idle() const { return done() && num_users.load() == 0; }
+
+  // Threads inside `take` or a job of this list; changed by the pool, under its lock.
+  std::atomic<i32> num_users{0};
+  bool queued = false;  // under its lock
 
  private:
   struct alignas(64) Chunk {
     std::atomic<i32> next{0};
   };
+
+  i32 end_of(i32 chunk) const { return num_jobs_ * (chunk + 1) / num_chunks_; }
 
   std::vector<i32> jobs_;
   std::unique_ptr<Chunk[]> chunks_;

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "../threads/standby.h"
 #include "workers.h"
 
 namespace scanline {

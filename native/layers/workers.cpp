@@ -12,6 +12,8 @@
 #include <thread>
 #include <vector>
 
+#include "../threads/standby.h"
+
 namespace scanline {
 namespace {
 
@@ -74,7 +76,7 @@ class Workers {
       const auto is_called = [&] { return stopping_.load() || round_.load() != seen; };
       const bool expecting = expecting_.load() != seen_expecting;
       seen_expecting = expecting_.load();
-      if (!soon(is_called, expecting ? kPatienceWhenExpecting : kPatience)) {
+      if (!is_called_soon(is_called, expecting ? kPatienceWhenExpecting : kPatience)) {
         sleep_until([&] { return is_called() || expecting_.load() != seen_expecting; });
         if (!is_called()) continue;
       }
@@ -98,10 +100,27 @@ class Workers {
   // Whether the condition comes true within the time that waking a thread would take. Does not give
   // way: whatever else wants the core would keep it for milliseconds.
   template <class Condition>
-  static bool soon(const Condition& condition, std::chrono::microseconds patience = kPatience) {
+  static bool soon(const Condition& condition) {
+    return soon(condition, kPatience, [] { return false; });
+  }
+
+  // The same between two calls: a hand that is lent comes back in time for the next one.
+  template <class Condition>
+  static bool is_called_soon(const Condition& is_called, std::chrono::microseconds patience) {
+    if (crowded.load() > 0) return is_called();
+    Lookout lookout;
+    const JobOffer::Stays stays = [&] { return !is_called(); };
+    return soon(is_called, patience, [&] { return lookout.lends(stays); });
+  }
+
+  // Patience begins anew after every `distraction`.
+  template <class Condition, class Distraction>
+  static bool soon(const Condition& condition, std::chrono::microseconds patience,
+                   const Distraction& distraction) {
     if (crowded.load() > 0) return condition();
-    const auto begun = std::chrono::steady_clock::now();
+    auto begun = std::chrono::steady_clock::now();
     while (!condition()) {
+      if (distraction()) begun = std::chrono::steady_clock::now();
       if (std::chrono::steady_clock::now() - begun > patience) return false;
       relax();
     }

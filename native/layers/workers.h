@@ -5,6 +5,7 @@
 // of threads is one setting of the process.
 // A second call while the threads are busy is done by its own thread alone. A large one waits a
 // little first: alone it would take far longer than the call before it still needs.
+// Between two calls threads look around for a while, and lend a hand to others (standby.h).
 #pragma once
 
 #include <functional>
@@ -26,13 +27,6 @@ void run_jobs(i32 num_jobs, const LayerJob& job, Size size = Size::kSmall);
 
 // Jobs of `part` things each, the last one perhaps of fewer.
 inline i32 num_parts(i32 whole, i32 part) { return (whole + part - 1) / part; }
-
-// What a thread does between two looks at something that will change in a moment.
-inline void relax() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#endif
-}
 
 // Wakes the threads for jobs that will come within a fraction of a millisecond.
 void expect_jobs();

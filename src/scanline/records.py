@@ -58,9 +58,12 @@ class Spaces:
         return (self.stack, *self.frame_shape)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class StepArrays:
-    """Where an engine writes one step of `b` environments: views into the caller's arrays."""
+    """Where an engine writes one step of `b` environments: views into the caller's arrays.
+
+    Each is equal to itself alone, so that an engine can remember what it knows of one.
+    """
 
     frame: Array  # [b, *frame] the newest frame; after an end, the first of the next episode
     depth: Array  # [b] uint8, valid frames of the stack, 1 right after a reset, at most S

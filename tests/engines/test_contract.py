@@ -65,13 +65,13 @@ def engine_of(setup: str, **options: Any) -> Engine:
 
 
 @functools.cache
-def played(setup: str, **options: Any) -> dict[str, np.ndarray]:
+def played(setup: str, *, tells_early: bool = False, **options: Any) -> dict[str, np.ndarray]:
     engine = engine_of(setup, **options)
     try:
         num_envs, actions = engine.settings.num_envs, engine.spaces.num_actions
         first = engine.settings.first_env_id
         drawn = toys.random_actions(NUM_STEPS, first + num_envs, actions)
-        return toys.record(engine, drawn[:, first:])
+        return toys.record(engine, drawn[:, first:], tells_early=tells_early)
     finally:
         engine.close()
 
@@ -90,6 +90,22 @@ def test_threads_and_workers_do_not_change_the_data(setup: str) -> None:
 @setups
 def test_groups_do_not_change_the_data(setup: str) -> None:
     assert_equal_data(played(setup, num_groups=2), played(setup))
+
+
+@setups
+def test_arrays_may_be_known_when_actions_are_sent(setup: str) -> None:
+    assert_equal_data(played(setup, num_groups=2, tells_early=True), played(setup))
+
+
+def test_results_go_to_the_arrays_that_were_known() -> None:
+    engine = engine_of("native-2-threads")
+    one, other = (toys.step_arrays(NUM_ENVS, engine.spaces) for _ in range(2))
+    engine.reset(0, one)
+    engine.send(0, np.zeros(NUM_ENVS, np.int64), one)
+    with pytest.raises(ValueError, match="sent with other arrays"):
+        engine.recv(0, other)
+    engine.recv(0, one)
+    engine.close()
 
 
 @setups

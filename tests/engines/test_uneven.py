@@ -40,7 +40,7 @@ class Instant:
         self.settings = EngineSettings(game="none", protocol=protocol, **options)
         self.sent: list[int] = []
 
-    def send(self, group: int, actions: Any) -> None:
+    def send(self, group: int, actions: Any, out: Any = None) -> None:
         self.sent.append(group)
 
     def recv(self, group: int, out: Any) -> None:

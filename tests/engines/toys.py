@@ -45,8 +45,13 @@ def random_actions(num_steps: int, num_envs: int, num_actions: int) -> np.ndarra
     return np.random.default_rng(5).integers(0, num_actions, (num_steps, num_envs))
 
 
-def record(engine: Engine, actions: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
-    """Plays the actions with all groups in flight at once; gives [T + 1, N, ...] per column."""
+def record(
+    engine: Engine, actions: Sequence[np.ndarray], *, tells_early: bool = False
+) -> dict[str, np.ndarray]:
+    """Plays the actions with all groups in flight at once; gives [T + 1, N, ...] per column.
+
+    `tells_early` names the arrays when actions are sent, and not only when results are received.
+    """
     size, num_groups = engine.settings.group_size, engine.settings.num_groups
     rows = [slice(g * size, (g + 1) * size) for g in range(num_groups)]
     history = []
@@ -62,7 +67,7 @@ def record(engine: Engine, actions: Sequence[np.ndarray]) -> dict[str, np.ndarra
     for step in actions:
         outs = [step_arrays(size, engine.spaces) for _ in rows]
         for group in range(num_groups):
-            engine.send(group, step[rows[group]])
+            engine.send(group, step[rows[group]], outs[group] if tells_early else None)
         for group in reversed(range(num_groups)):
             engine.recv(group, outs[group])
         gather(outs)

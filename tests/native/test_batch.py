@@ -9,7 +9,7 @@ import pytest
 from batches import KEY, Arrays, Player, random_actions
 
 from scanline import games, protocols
-from scanline._native import Batch, setting_choices, setting_fields
+from scanline._native import Batch, StepTarget, setting_choices, setting_fields
 from scanline.engines import EngineSettings
 from scanline.protocols import Protocol
 
@@ -155,6 +155,9 @@ def test_misuse_is_answered_with_a_sentence() -> None:
     read_only = columns[0].copy()
     read_only.setflags(write=False)
     assert "frame must be" in refused(batch.send, 0, zeros, (read_only, *columns[1:]))
+    three = StepTarget(Arrays(3, tuple(batch.frame_shape)).columns)
+    assert "frame must be" in refused(batch.send, 0, zeros, three)
+    assert "tuple of the nine" in refused(batch.send, 0, zeros, list(columns))
     batch.send(0, zeros)
     assert "in flight" in refused(batch.send, 0, zeros)
     assert "in flight" in refused(batch.snapshot, 0)

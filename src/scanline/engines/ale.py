@@ -79,7 +79,7 @@ class AleEngine:
         self._counters[group] = {name: info[name] for name in _COUNTERS}
         self._rules.started(rows, out, mask)
 
-    def send(self, group: int, actions: Array) -> None:
+    def send(self, group: int, actions: Array, out: StepArrays | None = None) -> None:
         self._rules.refuse_ended(self._turns.rows(group))
         self._turns.send(group)
         self._pools[group].send(actions)

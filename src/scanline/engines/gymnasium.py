@@ -84,7 +84,7 @@ class GymnasiumEngine:
         out.lives[where] = self._arrays["lives"][rows][where]
         self._rules.started(rows, out, mask)
 
-    def send(self, group: int, actions: Array) -> None:
+    def send(self, group: int, actions: Array, out: StepArrays | None = None) -> None:
         rows = self._turns.rows(group)
         self._rules.refuse_ended(rows)
         self._turns.send(group)

@@ -109,8 +109,12 @@ class Engine(Protocol):
         draws from `settings.seed`; a seed starts the random streams anew.
         """
 
-    def send(self, group: int, actions: Array) -> None:
-        """Hands one action per environment of the group, int64 [b]; returns at once."""
+    def send(self, group: int, actions: Array, out: StepArrays | None = None) -> None:
+        """Hands one action per environment of the group, int64 [b]; returns at once.
+
+        `out`, where the caller knows it by now, is what `recv` will be given: an engine may fill it
+        meanwhile, and then copies nothing.
+        """
 
     def recv(self, group: int, out: StepArrays) -> None:
         """Waits for what was sent to the group and writes its results."""

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from .. import games, streams
-from .._native import Batch
+from .._native import Batch, StepTarget
 from ..processes import granted_cores
 from ..records import Array, Spaces, StepArrays
 from .interface import EngineError, EngineSettings
@@ -49,6 +50,9 @@ class NativeEngine:
         self.spaces = self._spaces()
         self._turns = Turns(settings.num_groups, settings.group_size)
         self._seeded = [False] * settings.num_groups
+        self._targets: WeakKeyDictionary[StepArrays, StepTarget] = WeakKeyDictionary()
+        self._flying: dict[int, StepTarget] = {}
+        """Arrays that threads write to, kept alive meanwhile."""
         self._counters = np.zeros((settings.num_groups, 2, settings.group_size), np.int32)
 
     @property
@@ -63,22 +67,29 @@ class NativeEngine:
         seeds, key = self._seeds(group, seed)
         # After a lost life, and only there, a masked reset goes on with the same game.
         resume = mask is not None and seeds is None and self.settings.autoreset == "disabled"
-        self._batch.reset(group, _columns(out), mask, seeds, key, resume, _START_SECONDS)
+        self._batch.reset(group, self._target(out), mask, seeds, key, resume, _START_SECONDS)
 
-    def send(self, group: int, actions: Array) -> None:
+    def send(self, group: int, actions: Array, out: StepArrays | None = None) -> None:
         self._turns.sending(group)
+        target = None if out is None else self._target(out)
         try:
-            self._batch.send(group, np.ascontiguousarray(actions, np.int64))
+            self._batch.send(group, np.ascontiguousarray(actions, np.int64), target)
         except BaseException:
             self._turns.refused(group)
             raise
+        if target is not None:
+            self._flying[group] = target
 
     def recv(self, group: int, out: StepArrays) -> None:
+        target = self._target(out)
+        if self._flying.get(group, target) is not target:
+            raise ValueError(f"Group {group} was sent with other arrays; receive it with the same.")
         self._turns.receive(group)
         try:
-            self._batch.recv(group, _columns(out), self.settings.wait_seconds)
+            self._batch.recv(group, target, self.settings.wait_seconds)
         except TimeoutError as error:
             raise EngineError(str(error)) from error
+        self._flying.pop(group, None)
 
     def poll(self, timeout_seconds: float) -> list[int]:
         self._turns.refuse_closed()
@@ -107,6 +118,13 @@ class NativeEngine:
     def close(self) -> None:
         if self._turns.close():
             del self._batch
+
+    def _target(self, out: StepArrays) -> StepTarget:
+        """The arrays as threads take them; looked at once for each."""
+        found = self._targets.get(out)
+        if found is None:
+            found = self._targets[out] = StepTarget(_columns(out))
+        return found
 
     def _seeds(self, group: int, seed: int | None) -> tuple[Array | None, tuple[int, int, int]]:
         """Seeds of ALE's generators, if the streams start anew, and the key of our own."""

@@ -55,11 +55,11 @@ class UnevenEngine:
     ) -> None:
         self._inner.reset(group, out, mask, seed)
 
-    def send(self, group: int, actions: Array) -> None:
+    def send(self, group: int, actions: Array, out: StepArrays | None = None) -> None:
         seconds = self.step_seconds(group, self._steps[group])
         self._steps[group] += 1
         self._due_seconds[group] = self._clock_seconds() + seconds
-        self._inner.send(group, actions)
+        self._inner.send(group, actions, out)
 
     def recv(self, group: int, out: StepArrays) -> None:
         self._inner.recv(group, out)

@@ -192,7 +192,7 @@ class LockstepSampler:
         acted = policy(observations, uniforms, agent_steps)
         actions = to_array(acted.actions)
         self._mark("environment")
-        self._engine.send(place.group, actions)
+        self._engine.send(place.group, actions, place.arrays)
         # What can wait does so until the engine is at work.
         place.keep(actions, acted.columns, policy.version)  # acting may have found newer weights
 

@@ -88,7 +88,7 @@ class RestingEngine:
             for instance in self._ready:
                 self._inner.reset(instance, _row(self._starts, instance), seed=seed)
 
-    def send(self, group: int, actions: Array) -> None:
+    def send(self, group: int, actions: Array, out: StepArrays | None = None) -> None:
         for row, place in enumerate(self._places(group)):
             self.playing[place] = place not in self._held
             if self.playing[place]:
