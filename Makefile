@@ -55,8 +55,9 @@ sanitize: $(STAMP)  ## Run the native tests and a million hostile frames per car
 	$(BIN)/cmake --build build/address --parallel
 	$(BIN)/ctest --test-dir build/address --output-on-failure
 	$(BIN)/cmake -S . -B build/thread $(SANITIZED)=thread
-	$(BIN)/cmake --build build/thread --parallel --target test_batch
+	$(BIN)/cmake --build build/thread --parallel --target test_batch test_standby
 	build/thread/native/tests/test_batch
+	build/thread/native/tests/test_standby
 	build/address/native/tests/hostile_roms 1000000 all $(ROMS)/*.bin
 
 clean:  ## Remove what was built, but no run
