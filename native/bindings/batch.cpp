@@ -3,8 +3,7 @@
 // Checks arguments and turns refusals into Python errors; waiting happens without the GIL. The
 // arrays of a step come as one tuple, in the order of StepArrays in records.py:
 // frame, depth, reward, raw_reward, terminated, truncated, life_lost, lives, final_frame;
-// or as a StepTarget that was made of it: looking at nine arrays takes half as long as a
-// step of a game.
+// or as a StepTarget that was made of it, so that nine arrays are looked at once.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>

@@ -119,9 +119,9 @@ class ThreadPool : private JobOffer {
 
   // Runs jobs of one list until none is left to take, or somebody calls this thread away. After
   // `num_alone` of them the last place is filled. The lock is held on entry and exit only.
-  template <class Stays>
+  template <class Condition>
   void empty(Work& work, i32 thread, std::unique_lock<std::mutex>& lock, i32 num_alone,
-             const Stays& stays) {
+             const Condition& stays) {
     ++num_running_;
     ++work.num_users;
     lock.unlock();
