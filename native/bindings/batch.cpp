@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "../cpu/game_batch.h"
+#include "screens.h"
 #include "settings_from.h"
 
 namespace scanline {
@@ -191,6 +192,24 @@ class PyBatch {
     return batch_->rules_of(env).actions;
   }
 
+  // Keeps the pictures of an environment from now on, until its game starts anew.
+  void start_recording(int env) {
+    check_rest(env);
+    if (!envs().slot(env).env.is_loaded()) raise(PyExc_RuntimeError, "Reset before recording.");
+    envs().slot(env).env.start_recording();
+  }
+
+  // Colours [frames, height, 160, 3] of the pictures kept since the last call.
+  Array take_recorded(int env) {
+    check_rest(env);
+    GameEnvironment& game = envs().slot(env).env;
+    if (!game.is_loaded()) raise(PyExc_RuntimeError, "Reset before recording.");
+    const std::vector<u8> indices = game.take_recorded();
+    const size_t height = static_cast<size_t>(game.screen_height());
+    return coloured(Palette(game.properties().pal), indices.data(),
+                    {indices.size() / (160 * height), height, 160});
+  }
+
   // Frame counters of a group: total, and since the game's reset.
   void counters(int group, Column<i32> frame_number, Column<i32> episode_frame_number) {
     check_group(group);
@@ -335,6 +354,8 @@ void bind_batch(nb::module_& m) {
       .def("actions", &PyBatch::actions, nb::arg("env"))
       .def("counters", &PyBatch::counters, nb::arg("group"), nb::arg("frame_number").noconvert(),
            nb::arg("episode_frame_number").noconvert())
+      .def("start_recording", &PyBatch::start_recording, nb::arg("env"))
+      .def("take_recorded", &PyBatch::take_recorded, nb::arg("env"))
       .def_prop_ro("frame_shape", &PyBatch::frame_shape)
       .def_prop_ro("num_threads", &PyBatch::num_threads)
       .def_prop_ro("screen_height", &PyBatch::screen_height)

@@ -13,21 +13,11 @@
 #include "../env/game_environment.h"
 #include "../env/snapshot_bytes.h"
 #include "../games/table.h"
+#include "screens.h"
 #include "settings_from.h"
 
 namespace scanline {
 namespace {
-
-using Array = nb::ndarray<nb::numpy, u8>;
-
-// A fresh array that owns its memory.
-Array fresh_array(std::vector<size_t> shape) {
-  size_t size = 1;
-  for (size_t n : shape) size *= n;
-  u8* data = new u8[size];
-  nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<u8*>(p); });
-  return Array(data, shape.size(), shape.data(), owner);
-}
 
 // Neither score nor end, all actions: for ROMs that no row describes.
 const games::GameRow& row_without_game() {
@@ -78,14 +68,7 @@ class PyConsole {
     for (size_t i = 0; i < out.size(); ++i) out.data()[i] = palette_->grey[indices[i]];
     return out;
   }
-  Array screen_rgb() {
-    Array out = fresh_array({height(), 160, 3});
-    const u8* indices = picture();
-    for (size_t i = 0; i < out.size() / 3; ++i) {
-      std::memcpy(out.data() + 3 * i, palette_->rgb[indices[i]], 3);
-    }
-    return out;
-  }
+  Array screen_rgb() { return coloured(*palette_, picture(), {height(), 160}); }
 
   int lives() const { return ale_->lives(); }
   bool game_over() const { return ale_->game_over(); }

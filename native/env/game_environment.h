@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "../core/console.h"
@@ -50,8 +51,15 @@ class GameEnvironment {
   bool is_loaded() const { return ale_.has_value(); }
   const GameVariant& variant() const { return *variant_; }
 
-  void reset() { ale_->reset(); }
-  i32 act(u32 action, bool seen) { return ale_->act(action, seen); }
+  void reset() {
+    recording_ = false;
+    ale_->reset();
+  }
+  i32 act(u32 action, bool seen) {
+    const i32 reward = ale_->act(action, seen || recording_);
+    if (recording_) record_picture();
+    return reward;
+  }
   bool game_over() const { return ale_->game_over(); }
   i32 lives() const { return ale_->lives(); }
   i32 frame_number() const { return ale_->frame_number(); }
@@ -72,11 +80,31 @@ class GameEnvironment {
     ale_->restore(snapshot);
   }
   // Takes over the game of a snapshot, but keeps its own random stream and frame count.
-  void start_from(const Snapshot& snapshot) { ale_->start_from(snapshot); }
+  void start_from(const Snapshot& snapshot) {
+    recording_ = false;
+    ale_->start_from(snapshot);
+  }
+
+  // ---- films ----
+
+  // Keeps the picture of every frame that is acted from now on, until the game starts anew.
+  void start_recording() {
+    recording_ = true;
+    recorded_.clear();
+  }
+  // The pictures since the last call, as colour indices [frames][screen_height()][160].
+  std::vector<u8> take_recorded() { return std::exchange(recorded_, {}); }
 
  private:
+  void record_picture() {
+    show_pictures(1);
+    recorded_.insert(recorded_.end(), screen(), screen() + 160 * screen_height());
+  }
+
   std::shared_ptr<const GameVariant> variant_;
   std::optional<Ale> ale_;
+  bool recording_ = false;
+  std::vector<u8> recorded_;
 };
 
 }  // namespace scanline

@@ -100,6 +100,17 @@ class NativeEngine:
         self._batch.counters(group, total, of_episode)
         return {"frame_number": total.copy(), "episode_frame_number": of_episode.copy()}
 
+    def start_recording(self, env: int) -> None:
+        """Keeps the picture of every raw frame from now on, until the game starts anew."""
+        self._turns.refuse_in_flight(None, "a recording")
+        self._batch.start_recording(env)
+
+    def take_recorded(self, env: int) -> Array:
+        """Pictures in colour since the last call, uint8 [frames, H, 160, 3]."""
+        self._turns.refuse_in_flight(None, "a recording")
+        pictures: Array = self._batch.take_recorded(env)
+        return pictures
+
     def snapshot(self) -> list[bytes]:
         self._turns.refuse_in_flight(None, "a snapshot")
         return [self._batch.snapshot(env) for env in range(self.settings.num_envs)]

@@ -3,13 +3,16 @@
 Takes an engine with one environment and a policy; writes two files.
 Knows no learner. imageio (extra `video`) is imported only here, and only when a film is made.
 
-An engine that can show its screen in colour is filmed as a player would see it; of any other the
-newest frame of the observation is shown, enlarged.
+An engine that records its screens is filmed as a player would see the game: every raw frame, in
+colour, sixty a second, in the 4:3 of a television. Of any other engine the newest frame of the
+observation is shown once per agent step, enlarged.
 """
 
 from __future__ import annotations
 
 import importlib
+from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -20,16 +23,25 @@ from ..engines.interface import Engine
 from ..records import Array, Policy, Slot, to_array
 from ..samplers import LockstepSampler
 
-_WIDTH_PIXELS = 320
 _RAW_FRAMES_PER_SECOND = 60
+_SCREEN_PIXELS = (480, 640)
+"""Rows and columns of a film of the console's screen: 4:3, as its television showed it."""
+_WIDTH_PIXELS = 320
+"""Least columns of a film of observations."""
+_GIF_FRAMES_PER_SECOND = 20
+_GIF_SECONDS = 20
+"""A gif shows the end of the game, half as wide as the film."""
 
 
 @runtime_checkable
-class Pictured(Protocol):
-    """An engine that can show its screens."""
+class Recording(Protocol):
+    """An engine that can keep the pictures of an environment's raw frames."""
 
-    def picture(self, env: int) -> Array:
-        """The screen of one environment, uint8 [H, W, 3]."""
+    def start_recording(self, env: int) -> None:
+        """Keeps them from now on, until the game starts anew."""
+
+    def take_recorded(self, env: int) -> Array:
+        """Pictures since the last call, uint8 [frames, H, W, 3]."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,39 +59,64 @@ def make_film(
 ) -> Film:
     """Plays one game and writes `out.mp4` and `out.gif`."""
     writer = _imageio()
+    filmed = isinstance(engine, Recording)
+    rate = _RAW_FRAMES_PER_SECOND / (1 if filmed else engine.settings.protocol.frame_skip)
+    every = max(1, round(rate / _GIF_FRAMES_PER_SECOND))
+    mp4, gif = (out.with_name(f"{out.name}.{kind}") for kind in ("mp4", "gif"))
+    out.parent.mkdir(parents=True, exist_ok=True)
+    score, agent_steps, num_frames = 0.0, 0, 0
+    shown: deque[Array] = deque(maxlen=_GIF_FRAMES_PER_SECOND * _GIF_SECONDS)
+    with writer.get_writer(mp4, fps=rate, macro_block_size=2) as film:
+        for pictures, reward in _played(engine, policy, seed, most_agent_steps):
+            score, agent_steps = score + reward, agent_steps + 1
+            for picture in pictures:
+                rows, columns = _SCREEN_PIXELS if filmed else _enlarged(picture)
+                film.append_data(scaled(picture, rows, columns))
+                if num_frames % every == 0:
+                    shown.append(scaled(picture, rows // 2, columns // 2))
+                num_frames += 1
+    writer.mimwrite(gif, shown, duration=1000 * every / rate, loop=0)
+    return Film(score=score, agent_steps=agent_steps, mp4=mp4, gif=gif)
+
+
+def _played(
+    engine: Engine, policy: Policy, seed: int, most_agent_steps: int
+) -> Iterator[tuple[Array, float]]:
+    """Pictures [frames, H, W, 3] and raw reward of every agent step of one game."""
     sampler = LockstepSampler(engine, seed)
     sampler.reset()
     slot = Slot.allocate(engine.spaces, 1, 1, {})
-    pictures, score = [], 0.0
+    recorder = engine if isinstance(engine, Recording) else None
+    if recorder is not None:
+        recorder.start_recording(0)
     for _ in range(most_agent_steps):
         sampler.collect(policy, into=slot)
-        pictures.append(enlarged(picture_of(engine, slot)))
-        score += float(slot.raw_reward[0, 0])
+        pictures = observed(slot)[None] if recorder is None else recorder.take_recorded(0)
+        yield pictures, float(slot.raw_reward[0, 0])
         if sampler.drain_episodes():
-            break
-    frames_per_second = _RAW_FRAMES_PER_SECOND / engine.settings.protocol.frame_skip
-    out.parent.mkdir(parents=True, exist_ok=True)
-    mp4, gif = out.with_suffix(".mp4"), out.with_suffix(".gif")
-    writer.mimwrite(mp4, pictures, fps=frames_per_second, macro_block_size=2)
-    writer.mimwrite(gif, pictures[::2], duration=2000 / frames_per_second, loop=0)
-    return Film(score=score, agent_steps=len(pictures), mp4=mp4, gif=gif)
+            return
 
 
-def picture_of(engine: Engine, slot: Slot) -> Array:
-    """The screen in colour where the engine can show it, else the newest frame."""
-    if isinstance(engine, Pictured):
-        return engine.picture(0)
+def observed(slot: Slot) -> Array:
+    """The newest frame of the first environment, [H, W, 3]."""
     frame = to_array(slot.frames[-1, 0])
     if frame.ndim == 1:
         raise ValueError("This environment has no pictures to film: its observations are vectors.")
     return frame if frame.ndim == 3 else np.repeat(frame[:, :, None], 3, axis=2)
 
 
-def enlarged(picture: Array) -> Array:
-    """Every pixel as a square block, with even sides as video codecs want them."""
-    factor = max(1, _WIDTH_PIXELS // picture.shape[1])
-    large = picture.repeat(factor, axis=0).repeat(factor, axis=1)
-    return large[: large.shape[0] // 2 * 2, : large.shape[1] // 2 * 2]
+def scaled(picture: Array, rows: int, columns: int) -> Array:
+    """The picture [H, W, 3] with so many rows and columns, each the nearest of its own."""
+    height, width, _ = picture.shape
+    chosen = picture[np.arange(rows) * height // rows]
+    return np.ascontiguousarray(chosen[:, np.arange(columns) * width // columns])
+
+
+def _enlarged(picture: Array) -> tuple[int, int]:
+    """Rows and columns of a multiple of the picture, even as video codecs want them."""
+    height, width, _ = picture.shape
+    factor = 2 * max(1, _WIDTH_PIXELS // (2 * width))
+    return height * factor, width * factor
 
 
 def _imageio() -> Any:
