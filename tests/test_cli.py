@@ -39,6 +39,18 @@ def test_train_evaluate_and_play_one_run(
     assert (tmp_path / "run-2" / "settings.json").exists()
 
 
+def test_a_reached_score_is_confirmed_filmed_and_reported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    limits = ["--target-score", "-100", "--evaluation-games", "2", "--film"]
+    assert run("train", "paac", CATCH, *limits, *SHORT, "--out", str(tmp_path / "run")) == 0
+    words = capsys.readouterr().out
+    assert "Playing 2 whole games" in words and "Confirmed by evaluation: 2 games" in words
+    assert "Filming a game" in words
+    for kind in ("*.mp4", "*.gif", "report.html"):
+        assert list((tmp_path / "run").glob(kind))
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [

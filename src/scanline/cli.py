@@ -89,6 +89,8 @@ class TrainOptions:
     """Go on with the run in --out from its newest checkpoint."""
     if_exists: Literal["refuse", "number"] = "refuse"
     """When --out holds a run already: refuse, or append a number to the folder's name."""
+    film: bool = False
+    """Film a game when the run has ended (extra `video`)."""
 
 
 def _train(words: list[str]) -> int:
@@ -109,8 +111,9 @@ def _train(words: list[str]) -> int:
     plan = training.make_plan(*positional, **changes)
     out = _numbered(options.out) if options.if_exists == "number" else options.out
     run = training.carry_out(plan, out=out, resume=options.resume)
-    if run.confirmation is not None:
-        print(f"Confirmed by evaluation: {run.confirmation.sentence()}.")
+    if options.film and run.stop.kind != "signal":
+        print("Filming a game ...")
+        _print_film(training.film(run.folder))
     return 0
 
 
@@ -192,9 +195,12 @@ def _play(words: list[str]) -> int:
     from . import training
 
     options = tyro.cli(PlayOptions, args=words, prog=f"{PROGRAM} play")
-    film = training.film(**_shallow(options))
-    print(f"Score {film.score:g} after {film.agent_steps:,} agent steps: {film.mp4} and {film.gif}")
+    _print_film(training.film(**_shallow(options)))
     return 0
+
+
+def _print_film(film: Any) -> None:
+    print(f"Score {film.score:g} after {film.agent_steps:,} agent steps: {film.mp4} and {film.gif}")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -42,6 +42,19 @@ def test_impossible_limits_are_refused_by_name(name: str, value: float) -> None:
         Limits(**{name: value})  # type: ignore[arg-type]
 
 
+def test_a_machine_that_is_too_slow_is_named_after_the_first_minute() -> None:
+    limits = Limits(agent_steps=1_200_000, seconds=1_200.0, stop_if_too_slow=True)
+    assert reached(limits, agent_steps=10, seconds=59.0) is None
+    assert reached(limits, agent_steps=60_000, seconds=60.0) is None
+    stop = limits.reached(agent_steps=30_000, seconds=60.0, score=None)
+    assert stop is not None and stop.kind == "too_slow"
+    assert "500 agent steps/s" in stop.sentence and "40 minutes" in stop.sentence
+    patient = Limits(agent_steps=1_200_000, seconds=1_200.0)
+    assert reached(patient, agent_steps=10, seconds=60.0) is None
+    with pytest.raises(ValueError, match="needs agent_steps and seconds"):
+        Limits(agent_steps=10, stop_if_too_slow=True)
+
+
 def test_the_first_limit_to_come_gives_the_remaining_time() -> None:
     now = {"agent_steps": 600, "seconds": 10.0}
     assert Limits(agent_steps=1_000).remaining_seconds(**now, steps_per_second=100) == 4.0

@@ -17,7 +17,9 @@ from dataclasses import dataclass
 from types import FrameType, TracebackType
 from typing import Any, Literal, NamedTuple
 
-StopKind = Literal["agent_steps", "seconds", "target_score", "signal", "leader"]
+StopKind = Literal["agent_steps", "seconds", "target_score", "too_slow", "signal", "leader"]
+_FIRST_SECONDS = 60.0
+"""Training time after which a rate is worth a judgement."""
 
 
 class Stop(NamedTuple):
@@ -37,12 +39,16 @@ class Limits:
     """Training time in seconds, without evaluation, over all resumes."""
     target_score: float | None = None
     """Mean score of the last games, counted as the log does, that ends the run."""
+    stop_if_too_slow: bool = False
+    """Whether a run ends early that cannot do its agent steps within its seconds."""
 
     def __post_init__(self) -> None:
         for name in ("agent_steps", "seconds"):
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise ValueError(f"{name}={value} must be positive.")
+        if self.stop_if_too_slow and (self.agent_steps is None or self.seconds is None):
+            raise ValueError("stop_if_too_slow needs agent_steps and seconds to judge by.")
 
     def reached(self, *, agent_steps: int, seconds: float, score: float | None) -> Stop | None:
         """The limit that is reached, if one is; `score` is None before the window is full."""
@@ -53,7 +59,21 @@ class Limits:
             return Stop("agent_steps", f"All {self.agent_steps:,} agent steps are done.")
         if self.seconds is not None and seconds >= self.seconds:
             return Stop("seconds", f"The {self.seconds:,g} seconds of training are over.")
-        return None
+        return self._too_slow(agent_steps, seconds) if self.stop_if_too_slow else None
+
+    def _too_slow(self, agent_steps: int, seconds: float) -> Stop | None:
+        """Whether the agent steps would take longer than allowed, at the rate so far."""
+        assert self.agent_steps is not None and self.seconds is not None
+        expected_seconds = seconds * self.agent_steps / max(agent_steps, 1)
+        if seconds < _FIRST_SECONDS or expected_seconds <= self.seconds:
+            return None
+        return Stop(
+            "too_slow",
+            f"This machine is too slow for the time it has: at {agent_steps / seconds:,.0f} agent "
+            f"steps/s, {self.agent_steps:,} steps take {expected_seconds / 60:,.0f} minutes, more "
+            f"than the {self.seconds / 60:,.0f} that were allowed. Close other programs, or allow "
+            "more --seconds.",
+        )
 
     def remaining_seconds(
         self, *, agent_steps: int, seconds: float, steps_per_second: float

@@ -33,6 +33,8 @@ class RunSettings:
     """Training time in seconds after which the run ends, evaluation not counted."""
     target_score: float | None = None
     """Mean score of the last 100 games that ends the run; evaluation games then confirm it."""
+    stop_if_too_slow: bool = False
+    """End after the first minute if the agent steps cannot be done within `seconds`."""
     learners: int = 1
     """Processes that learn together: environments and batches are divided among them."""
     engine: str | None = None

@@ -107,7 +107,7 @@ def lead(plan: Plan, group: Learners, *, out: str | Path | None, resume: bool, s
             while session.goes_on():
                 parts.turn(session)
         parts.halt()
-        run = _finished(parts, session)
+        run = _finished(parts, session, say)
         _report(run.folder)
         return run
     finally:
@@ -140,6 +140,7 @@ def open_session(
         agent_steps=plan.recipe.agent_steps,
         seconds=plan.run.seconds,
         target_score=plan.run.target_score,
+        stop_if_too_slow=plan.run.stop_if_too_slow,
     )
     settings_of_session = plan.run.session
     progress = Progress(
@@ -171,13 +172,16 @@ def _report(path: Path) -> None:
         )
 
 
-def _finished(parts: Runnable, session: Session) -> Run:
+def _finished(parts: Runnable, session: Session, say: Say) -> Run:
     """What the run came to; a reached target score is confirmed by evaluation games."""
     assert session.stop is not None
     confirmation = None
     if session.stop.kind == "target_score":
+        games = parts.plan.run.evaluation_games
+        say(f"Playing {games} whole games to confirm the score ...")
         with session.spans.during(EVALUATION):
-            confirmation = score(parts.plan, parts.policy(), games=parts.plan.run.evaluation_games)
+            confirmation = score(parts.plan, parts.policy(), games=games)
+        say(f"Confirmed by evaluation: {confirmation.sentence()}.")
     progress = session.progress
     return Run(
         folder=session.folder.path,
