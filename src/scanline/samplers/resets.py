@@ -44,7 +44,7 @@ class RestingEngine:
         assert inner.settings.group_size == 1
         assert inner.settings.autoreset == "disabled"
         self._swaps = num_instances > num_envs
-        self._life_waits = settings.protocol.life_loss not in ("ignore", "end-return", "full-reset")
+        self._life_waits = settings.protocol.life_loss_presses
         self._instance = list(range(num_envs))  # that plays in each place
         self._ready = deque(range(num_envs, num_instances))  # reserves, reset and waiting
         self._ended: list[int] = []  # instances to be reset in the next pause
