@@ -6,15 +6,17 @@ import dataclasses
 import math
 
 import pytest
+import torch
 
 from scanline import protocols, recipes, training
-from scanline.algorithms import ActorCritic, Ppo, Vtrace
+from scanline.algorithms import ActorCritic, Dqn, Ppo, Vtrace
 from scanline.parameters import CentralSettings
+from scanline.parameters.optimisers import build_optimiser
 from scanline.recipes import Recipe
 from scanline.records import Spaces
 from scanline.runners.free_running import FreeRunning
 from scanline.samplers import SamplingSettings
-from scanline.stores import RolloutSettings, WindowSettings
+from scanline.stores import ReplaySettings, RolloutSettings, WindowSettings
 
 
 def test_every_row_is_found_by_its_name_and_has_a_sentence() -> None:
@@ -196,6 +198,57 @@ def test_fast_dqn_is_the_paper_s() -> None:
     assert optimiser.centred
     assert protocols.get(recipe.protocol).pooling == "grey"
     assert protocols.get(recipes.find("fast-dqn-repo").protocol).pooling == "none"
+
+
+def test_accelerated_dqn_has_the_original_s_optimiser() -> None:
+    """Appendix A.3: hyperparameters other than the learning rate as in the original publication."""
+    original, recipe = recipes.find("dqn").optimiser, recipes.find("accelerated-dqn")
+    assert (recipe.store.batch_size, recipe.optimiser.learning_rate) == (512, 7.5e-4)
+    assert recipe.optimiser.epsilon * 512**2 == original.epsilon == 0.01
+    same = {"learning_rate": 7.5e-4, "epsilon": recipe.optimiser.epsilon}
+    assert recipe.optimiser == dataclasses.replace(original, **same)
+    assert recipe.optimiser.centred and recipe.optimiser.decay == 0.95
+    assert recipes.find("accelerated-dqn-async").optimiser == recipe.optimiser
+
+
+def test_a_mean_with_epsilon_over_the_batch_squared_is_a_sum_with_epsilon() -> None:
+    """So that `accelerated-dqn` on batches of 32, with the original's rate, is the original."""
+    weights = []
+    for reduction, epsilon in (("sum", 0.01), ("mean", 0.01 / 32**2)):
+        start = torch.Generator().manual_seed(0)
+        layer, inputs = torch.randn(4, 3, generator=start), torch.randn(9, 32, 3, generator=start)
+        layer.requires_grad_()
+        settings = dataclasses.replace(recipes.find("dqn").optimiser, epsilon=epsilon)
+        optimiser = build_optimiser([layer], settings)
+        for batch in inputs:
+            layer.grad = None
+            errors = (batch @ layer.T - 1.0).square().sum(1)
+            (errors.sum() if reduction == "sum" else errors.mean()).backward()
+            optimiser.step(settings.learning_rate)
+        weights.append(layer.detach())
+    torch.testing.assert_close(*weights)
+
+
+def test_cule_s_dqn_is_the_released_one() -> None:
+    recipe = recipes.find("cule-dqn")
+    loss, store, sampling = recipe.algorithm, recipe.store, recipe.sampling
+    assert isinstance(loss, Dqn) and isinstance(store, ReplaySettings)
+    assert (recipe.network, loss.normalise_pixels, loss.loss_form) == ("cule-dqn", True, "squared")
+    # Eight minibatches of 32 per step of 32 environments.
+    steps = sampling.num_envs * sampling.horizon_agent_steps
+    assert (sampling.num_envs, store.training_intensity * steps / store.batch_size) == (32, 8.0)
+    # Its frames are training frames: steps of all environments.
+    assert recipe.pace.target_agent_steps == 32_000
+    assert loss.exploration.epsilon(15_000_000) == 0.1 < loss.exploration.epsilon(14_000_000)
+    optimiser = recipe.optimiser
+    assert (optimiser.kind, optimiser.learning_rate, optimiser.amsgrad) == ("adam", 6.25e-5, True)
+    # Half the square has half the gradient.
+    assert (2 * optimiser.epsilon, 2 * optimiser.max_grad_norm) == (1.5e-4, 1.0)
+
+
+def test_blocks_do_not_count_pixels() -> None:
+    with pytest.raises(ValueError, match="normalise_pixels=False"):
+        recipes.find("fast-dqn").replace(normalise_pixels=True)
 
 
 def test_exchanges_and_paces_that_do_not_fit_are_refused() -> None:

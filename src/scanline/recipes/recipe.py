@@ -119,6 +119,11 @@ class Recipe:
                 "Learning beside playing needs steps that stay; use store=ReplaySettings(...), or "
                 "pace=Alternate() with a rollout."
             )
+        if getattr(self.algorithm, "normalise_pixels", False):
+            raise ValueError(
+                "normalise_pixels counts pixels while the replay stands still for a block; use "
+                "normalise_pixels=False, or pace=Alternate(...)."
+            )
         concurrent.check(pace, self.sampling, self.store)
 
     def _check_free_running(self) -> None:
