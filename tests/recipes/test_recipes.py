@@ -261,6 +261,8 @@ def test_exchanges_and_paces_that_do_not_fit_are_refused() -> None:
     ):
         with pytest.raises(ValueError, match=words):
             dataclasses.replace(recipes.find(name), exchange=central)
+    with pytest.raises(ValueError, match="separate_losses=False"):
+        recipes.find("a3c-agents").replace(separate_losses=True)
     with pytest.raises(ValueError, match="need all of sampling=DynamicSettings"):
         dataclasses.replace(recipes.find("ga3c"), store=RolloutSettings())
     with pytest.raises(ValueError, match="needs kind='adam'"):

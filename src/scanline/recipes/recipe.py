@@ -166,6 +166,11 @@ class Recipe:
                 "normalise_pixels keeps statistics that learners of a central store do not share; "
                 "use normalise_pixels=False."
             )
+        if getattr(self.algorithm, "separate_losses", False):
+            raise ValueError(
+                "A central store holds the weights once, for one optimiser; use "
+                "separate_losses=False."
+            )
         if self.sampling.reset_mode != "inline":
             raise ValueError(
                 "Learners of a central store start new games at once; use reset_mode='inline'."
