@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import signal
 import threading
 import time
@@ -35,6 +36,24 @@ from scanline.experiments.sampling import sampling_rate
 from scanline.processes import granted_core_ids
 
 CATCH = "scanline/Catch-v0"
+
+
+SECTIONS = {
+    "Clemente": ("2.1", "2.2", "2.3", "5.1", "5.2"),
+    "Babaeizadeh": ("3.1", "3.2", "4.1", "4.2", "4.3", "4.4", "5.1", "5.2", "5.3"),
+    "Stooke": ("4.1", "4.2", "4.3", "5.1", "5.2", "5.3", "5.4", "5.5"),
+    "Daley": ("2.1", "2.2", "5.1", "5.2"),
+    "Dalton": ("7.1", "7.2", "7.3", "7.4"),
+}
+"""Numbered parts of the papers, by first author."""
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_a_claim_names_a_section_that_its_paper_has(name: str) -> None:
+    experiment = EXPERIMENTS[name]
+    known = next(own for author, own in SECTIONS.items() if experiment.paper.startswith(author))
+    sources = " ".join([experiment.paper, *(claim.source for claim in experiment.claims)])
+    assert set(re.findall(r"section (\d\.\d)", sources)) <= set(known)
 
 
 @pytest.mark.parametrize(("place", "row"), cule.PAPER_ROWS.items())
