@@ -46,6 +46,33 @@ def test_peers_spellings_reach_the_field(
 def test_episodic_life_keeps_the_way_of_the_preset_or_ends_the_return() -> None:
     assert protocols.get("envpool").replace(episodic_life=True).life_loss == "noops-again"
     assert protocols.get("machado").replace(episodic_life=True).life_loss == "end-return"
+    assert protocols.get("cule").replace(episodic_life=True).life_loss == "end-return"
+    assert protocols.get("cule").replace(episodic_life=False).life_loss == "fire"
+
+
+@pytest.mark.parametrize(
+    ("name", "noops", "unit"),
+    [
+        ("paac", (1, 30), "frames"),  # section 5.1: between 1 and 30 no-op actions
+        ("paac-repo", (0, 30), "frames"),
+        ("ga3c", (0, 30), "frames"),
+        ("ga3c-repo", (0, 0), "frames"),  # Gym's Deterministic-v0 has none
+        ("cule", (0, 29), "frames"),  # section 3: a cache of 30 states
+        ("fast-dqn", (0, 30), "agent-steps"),
+    ],
+)
+def test_no_ops_are_those_of_the_papers(name: str, noops: tuple[int, int], unit: str) -> None:
+    rules = protocols.get(name)
+    assert ((rules.noop_min, rules.noop_max), rules.noop_unit) == (noops, unit)
+
+
+def test_fire_and_pooling_are_those_of_the_papers() -> None:
+    cule, paper, code = map(protocols.get, ("cule", "fast-dqn", "fast-dqn-repo"))
+    assert (cule.life_loss, cule.life_loss_ends_return) == ("fire", False)
+    assert paper.fire_reset == code.fire_reset == "fire-step"
+    assert (paper.pooling, code.pooling) == ("grey", "none")  # the paper's setup is Mnih 2015's
+    assert protocols.differences(paper, code).keys() == {"pooling"}
+    assert protocols.get("ga3c-repo").sticky == 0.25
 
 
 @pytest.mark.parametrize(

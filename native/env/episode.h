@@ -39,7 +39,8 @@ struct EpisodeState {
   u32 ale_seed = 0;             // seed of the draws that follow ALE
   u8 started = 0;               // a reset has happened
   u8 pending = 0;               // Pending: what the next step does instead of its action
-  u8 unused[6] = {};            // so that memcmp is equality
+  u8 fires = 0;                 // 1: FIRE replaces the action of the next frame
+  u8 unused[5] = {};            // so that memcmp is equality
 };
 static_assert(sizeof(EpisodeState) == 64, "no padding");
 
@@ -192,11 +193,16 @@ class Episode {
     const i32 num_seen = num_seen_frames();
     while (played.frames < planned && !played.ended()) {
       ++played.frames;
-      played.reward += env_.act(action, played.frames > planned - num_seen);
+      const u32 pressed = state.fires != 0 ? static_cast<u32>(games::kFire) : action;
+      const i32 lives = env_.lives();
+      played.reward += env_.act(pressed, played.frames > planned - num_seen);
+      state.fires = fires_on_loss() && env_.lives() < lives;
       judge(played);
     }
     return played;
   }
+
+  bool fires_on_loss() const { return settings().life_loss == LifeLoss::kFire && rules_.has_fire; }
 
   // Frames at the end of a step that an observation is made of.
   i32 num_seen_frames() const {
@@ -269,11 +275,12 @@ class Episode {
 
   void begin_from_reset() {
     env_.reset();
-    fresh_ = true;
+    fresh_ = single_ = true;
     restart_totals();
     S s = settings();
     if (s.fire_reset == FireReset::kBeforeNoops) press(games::kFire, rules_.has_fire);
     if (s.fire_reset == FireReset::kNoopFireUp) press_noop_fire_up();
+    if (s.fire_reset == FireReset::kFireStep && rules_.has_fire) quiet_step(games::kFire);
     play_noops();
     if (s.fire_reset == FireReset::kAfterNoops) press(games::kFire, rules_.has_fire);
     if (s.fire_reset == FireReset::kFireThenSecond) fire_then_second();
@@ -297,6 +304,7 @@ class Episode {
         if (s.fire_reset == FireReset::kFireThenSecond) fire_then_second();
         break;
       case LifeLoss::kNoopsAgain:
+        single_ = true;
         play_noops();
         if (s.fire_reset == FireReset::kAfterNoops) press(games::kFire, rules_.has_fire);
         depth = fresh_ ? 1 : std::min(state.depth + 1, s.stack);
@@ -311,7 +319,7 @@ class Episode {
   }
 
   void settle(i32 depth) {
-    state.pending = 0;
+    state.pending = state.fires = 0;
     state.depth = depth;
     state.lives = env_.lives();
   }
@@ -353,7 +361,6 @@ class Episode {
   }
 
   void play_noops() {
-    single_ = true;
     for (i32 left = num_noops(); left > 0; --left) {
       if (settings().noop_unit == NoopUnit::kAgentSteps) {
         quiet_step(games::kNoop);

@@ -17,8 +17,23 @@ enum class Resize : u8 { kNone, kArea, kLinear, kBilinear, kNearest, kHalf };
 enum class Crop : u8 { kNone, kBottomTwo, kBothEnds, kFirst210 };
 enum class StackPadding : u8 { kZeros, kRepeat, kNoopSteps };
 enum class NoopUnit : u8 { kFrames, kAgentSteps };
-enum class FireReset : u8 { kNone, kBeforeNoops, kAfterNoops, kFireThenSecond, kNoopFireUp };
-enum class LifeLoss : u8 { kIgnore, kEndReturn, kNoopStep, kNoopsAgain, kNoopFireUp, kFullReset };
+enum class FireReset : u8 {
+  kNone,
+  kBeforeNoops,
+  kAfterNoops,
+  kFireThenSecond,
+  kNoopFireUp,
+  kFireStep
+};
+enum class LifeLoss : u8 {
+  kIgnore,
+  kEndReturn,
+  kNoopStep,
+  kNoopsAgain,
+  kNoopFireUp,
+  kFullReset,
+  kFire
+};
 enum class TerminalFrame : u8 { kReal, kStale, kLastTwo };
 enum class RewardClip : u8 { kNone, kSign, kClamp };
 enum class ResetKind : u8 { kAle, kCached };
@@ -68,9 +83,10 @@ inline constexpr ChoiceNames kChoiceNames[] = {
     {"crop", {"none", "bottom-2", "both-ends", "first-210"}},
     {"stack_padding", {"zeros", "repeat", "noop-steps"}},
     {"noop_unit", {"frames", "agent-steps"}},
-    {"fire_reset", {"none", "before-noops", "after-noops", "fire-then-second", "noop-fire-up"}},
+    {"fire_reset",
+     {"none", "before-noops", "after-noops", "fire-then-second", "noop-fire-up", "fire-step"}},
     {"life_loss",
-     {"ignore", "end-return", "noop-step", "noops-again", "noop-fire-up", "full-reset"}},
+     {"ignore", "end-return", "noop-step", "noops-again", "noop-fire-up", "full-reset", "fire"}},
     {"terminal_frame", {"real", "stale", "last-two"}},
     {"reward_clip", {"none", "sign", "clamp"}},
     {"reset", {"ale", "cached"}},

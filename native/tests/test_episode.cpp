@@ -73,12 +73,24 @@ void test_buttons_after_a_reset() {
   CHECK(pressed(FireReset::kAfterNoops) == "RNNF");
   CHECK(pressed(FireReset::kNoopFireUp) == "RNFUNNN");
   CHECK(pressed(FireReset::kFireThenSecond) == "RNNNFFFF3333");
+  CHECK(pressed(FireReset::kFireStep) == "RFFFFNNN");
   s.noop_unit = NoopUnit::kAgentSteps;
   s.noop_min = s.noop_max = 2;
   CHECK(pressed(FireReset::kNone) == "RNNNNNNNN");
+  CHECK(pressed(FireReset::kFireStep) == "RFFFFNNNNNNNN");
   s.stack_padding = StackPadding::kNoopSteps;
   s.noop_min = s.noop_max = 0;
   CHECK(pressed(FireReset::kNone) == "RNNNNNNNNNNNNNNNN");
+}
+
+// The shade of a fake picture is twice its number modulo 100: frame 99 is brighter than frame 100.
+void test_the_picture_after_a_step_of_fire_is_pooled_like_any_other() {
+  EnvSettings s = plain();
+  s.fire_reset = FireReset::kFireStep;
+  s.frame_skip = s.frame_skip_min = 100;
+  Bench b(s, 3, 500);
+  b.reset();
+  CHECK(b.frame[0] == 198 && b.depth == 1);
 }
 
 void test_the_number_of_noops_covers_its_range() {
@@ -127,10 +139,36 @@ void test_a_lost_life() {
   CHECK(after_loss(LifeLoss::kEndReturn) == "333*3*/3");
   CHECK(after_loss(LifeLoss::kNoopStep) == "333*3*NNNN/1");
   CHECK(after_loss(LifeLoss::kNoopFireUp) == "333*3*NFU/1");
+  CHECK(after_loss(LifeLoss::kFire) == "333*F*/3");
   CHECK(after_loss(LifeLoss::kFullReset) == "333*R/1");
   s.noop_min = s.noop_max = 2;
   s.fire_reset = FireReset::kAfterNoops;
   CHECK(after_loss(LifeLoss::kNoopsAgain) == "333*3*NF/4");
+}
+
+// FIRE takes the place of the frame that follows the loss, in this step or the next.
+void test_fire_after_a_lost_life() {
+  EnvSettings s = plain();
+  s.life_loss = LifeLoss::kFire;
+  Bench b(s, 3, 8);
+  b.reset();
+  b.step(2);
+  b.step(2);  // the life is lost in the last of these frames
+  CHECK(b.life_lost && b.episode.state.fires == 1);
+  b.taken();
+  b.step(2);
+  CHECK(b.taken() == "F33*3*" && !b.life_lost && b.depth == 4);
+  b.step(2);
+  CHECK(b.life_lost);
+  b.reset();
+  b.taken();
+  b.step(2);
+  CHECK(b.taken() == "333*3*");
+  b.rules->has_fire = false;
+  b.step(2);
+  b.taken();
+  b.step(2);
+  CHECK(b.taken() == "333*3*");
 }
 
 void test_next_step_autoreset_ignores_one_action() {
@@ -251,9 +289,11 @@ void test_ram_observations() {
 int main() {
   test_a_step_is_four_frames_of_which_two_are_seen();
   test_buttons_after_a_reset();
+  test_the_picture_after_a_step_of_fire_is_pooled_like_any_other();
   test_the_number_of_noops_covers_its_range();
   test_ales_draws();
   test_a_lost_life();
+  test_fire_after_a_lost_life();
   test_next_step_autoreset_ignores_one_action();
   test_same_step_autoreset_keeps_the_last_frame_aside();
   test_the_picture_of_an_end();

@@ -21,8 +21,12 @@ Resize = Literal["none", "area", "linear", "bilinear", "nearest", "half"]
 Crop = Literal["none", "bottom-2", "both-ends", "first-210"]
 StackPadding = Literal["zeros", "repeat", "noop-steps"]
 NoopUnit = Literal["frames", "agent-steps"]
-FireReset = Literal["none", "before-noops", "after-noops", "fire-then-second", "noop-fire-up"]
-LifeLoss = Literal["ignore", "end-return", "noop-step", "noops-again", "noop-fire-up", "full-reset"]
+FireReset = Literal[
+    "none", "before-noops", "after-noops", "fire-then-second", "noop-fire-up", "fire-step"
+]
+LifeLoss = Literal[
+    "ignore", "end-return", "noop-step", "noops-again", "noop-fire-up", "full-reset", "fire"
+]
 TerminalFrame = Literal["real", "stale", "last-two"]
 RewardClip = Literal["none", "sign", "clamp"]
 
@@ -63,9 +67,11 @@ class Protocol:
     noop_unit: NoopUnit = "frames"
     """Whether a NOOP lasts one frame or one agent step."""
     fire_reset: FireReset = "none"
-    """Buttons pressed after a reset where the game has them."""
+    """Buttons pressed after a reset where the game has them; fire-step: FIRE for an agent step,
+    then the NOOPs."""
     life_loss: LifeLoss = "ignore"
-    """What a lost life does: end the return only, and then which buttons; or reset the game."""
+    """What a lost life does: end the return only, and then which buttons; or reset the game; or,
+    with `fire`, nothing but FIRE in place of the next frame's action."""
     terminal_frame: TerminalFrame = "real"
     """Real: the frame in which the game ended; stale (ALE, Gymnasium): the picture before it;
     last-two (EnvPool): real if that frame is one of the last two of its step, else stale."""
@@ -81,7 +87,12 @@ class Protocol:
     @property
     def life_loss_ends_return(self) -> bool:
         """Whether a lost life cuts the return."""
-        return self.life_loss != "ignore"
+        return self.life_loss not in ("ignore", "fire")
+
+    @property
+    def life_loss_presses(self) -> bool:
+        """Whether frames are played between a lost life and the next decision."""
+        return self.life_loss in ("noop-step", "noops-again", "noop-fire-up")
 
     def replace(self, **overrides: Any) -> Protocol:
         """A copy with some rules changed; peers' spellings are accepted."""
@@ -133,6 +144,31 @@ def _check_ranges(protocol: Protocol) -> None:
 
 BASELINES = Protocol(
     name="baselines", noop_min=1, fire_reset="fire-then-second", life_loss="noop-step"
+)
+
+PAAC = Protocol(
+    name="paac",
+    resize="nearest",
+    stack_padding="noop-steps",
+    noop_min=1,
+    reward_clip="clamp",
+    episode_limit_frames=0,
+)
+GA3C = Protocol(
+    name="ga3c",
+    pooling="none",
+    colour="luma",
+    resize="bilinear",
+    stack_padding="noop-steps",
+    reward_clip="clamp",
+)
+FAST_DQN = Protocol(
+    name="fast-dqn",
+    resize="linear",
+    stack_padding="zeros",
+    noop_unit="agent-steps",
+    fire_reset="fire-step",
+    life_loss="end-return",
 )
 
 PRESETS: Mapping[str, Protocol] = {
@@ -198,35 +234,19 @@ PRESETS: Mapping[str, Protocol] = {
             fire_reset="noop-fire-up",
             life_loss="noop-fire-up",
         ),
-        Protocol(
-            name="paac",
-            resize="nearest",
-            stack_padding="noop-steps",
-            reward_clip="clamp",
-            episode_limit_frames=0,
-        ),
-        Protocol(
-            name="ga3c",
-            pooling="none",
-            colour="luma",
-            resize="bilinear",
-            stack_padding="noop-steps",
-            noop_max=0,
-            reward_clip="clamp",
-        ),
+        PAAC,
+        dataclasses.replace(PAAC, name="paac-repo", noop_min=0),
+        GA3C,
+        dataclasses.replace(GA3C, name="ga3c-repo", noop_max=0, sticky=0.25),
         Protocol(
             name="cule",
             stack_padding="zeros",
             noop_max=29,
+            life_loss="fire",
             episode_limit_frames=72_000,
         ),
-        Protocol(
-            name="fast-dqn",
-            resize="linear",
-            stack_padding="zeros",
-            noop_unit="agent-steps",
-            life_loss="end-return",
-        ),
+        FAST_DQN,
+        dataclasses.replace(FAST_DQN, name="fast-dqn-repo", pooling="none"),
         Protocol(
             name="as-is",
             frame_skip=1,
@@ -250,10 +270,13 @@ SUMMARIES: Mapping[str, str] = {
     "ale-vector": "ale-py's AtariVectorEnv bit for bit, its stale terminal frame included.",
     "envpool": "EnvPool's Atari environments.",
     "accelerated": "Stooke and Abbeel: 104x80 by halving, NOOP-FIRE-UP after each lost life.",
-    "paac": "Clemente 2017: nearest 84x84, stack filled by NOOP steps, no limit.",
-    "ga3c": "Babaeizadeh 2017: last frame only, luminance, bilinear 84x84.",
-    "cule": "Dalton 2020: grey max, area 84x84, 18,000 steps an episode.",
-    "fast-dqn": "Daley and Amato 2021: linear 84x84, no-ops in agent steps, lost life ends.",
+    "paac": "Clemente 2017: nearest 84x84, 1 to 30 no-ops, stack filled by NOOP steps, no limit.",
+    "paac-repo": "The same as PAAC's released code has it: 0 to 30 no-ops.",
+    "ga3c": "Babaeizadeh 2017: last frame only, luminance, bilinear 84x84, 0 to 30 no-ops.",
+    "ga3c-repo": "The same on Gym's Deterministic-v0, as released: sticky actions, no no-ops.",
+    "cule": "Dalton 2020: grey max, area 84x84, FIRE after a lost life, 18,000 steps an episode.",
+    "fast-dqn": "Daley and Amato 2021: linear 84x84, FIRE, no-ops in agent steps, lost life ends.",
+    "fast-dqn-repo": "The same as its released code has it: the last frame, no maximum of two.",
     "as-is": "Any Gymnasium environment, untouched.",
 }
 
@@ -285,8 +308,10 @@ def _fixed_skip(_: Protocol, value: Any) -> dict[str, Any]:
 
 
 def _life(protocol: Protocol, value: Any) -> dict[str, Any]:
-    kept = protocol.life_loss if protocol.life_loss != "ignore" else "end-return"
-    return {"life_loss": kept if value else "ignore"}
+    kept, ends = protocol.life_loss, protocol.life_loss_ends_return
+    if value:
+        return {"life_loss": kept if ends else "end-return"}
+    return {"life_loss": "ignore" if ends else kept}
 
 
 def _clip(protocol: Protocol, value: Any) -> dict[str, Any]:

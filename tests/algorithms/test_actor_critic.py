@@ -17,7 +17,7 @@ from torch.testing import assert_close
 from algorithms.tiny import LikeSb3, Nothing, Tiny, filled_slot
 from scanline.algorithms import ActorCritic, fused
 from scanline.parameters import LocalParameters, OptimiserSettings
-from scanline.records import Batch, Views
+from scanline.records import ActContext, Batch, PolicyValue, Views
 
 
 def random_batch(num: int = 40) -> Batch:
@@ -38,7 +38,8 @@ def loss_by_definition(algorithm: ActorCritic, network: Tiny, batch: Batch) -> f
         with torch.no_grad():
             out = network(batch.observations[n : n + 1])
         raw = [math.exp(float(logit)) for logit in out.logits[0]]
-        probabilities = [value / sum(raw) for value in raw]
+        smoothed = [value / sum(raw) + algorithm.min_policy for value in raw]
+        probabilities = [value / sum(smoothed) for value in smoothed]
         if algorithm.log_form in ("exact", "plain"):
             logs = [math.log(p) for p in probabilities]
         elif algorithm.log_form == "added":
@@ -59,6 +60,8 @@ def loss_by_definition(algorithm: ActorCritic, network: Tiny, batch: Batch) -> f
         ActorCritic(value_coef=0.25, loss_scale=5.0, log_form="added", log_epsilon=0.01),
         ActorCritic(reduction="sum", log_form="floor", log_epsilon=0.4),
         ActorCritic(log_form="plain"),
+        ActorCritic(min_policy=0.2),
+        ActorCritic(min_policy=0.2, log_form="floor", log_epsilon=0.3),
     ],
 )
 def test_loss_equals_its_definition(algorithm: ActorCritic) -> None:
@@ -100,6 +103,30 @@ def test_actions_that_do_not_exist_are_refused() -> None:
     batch = replace(random_batch(), actions=torch.full((40,), 3))
     with pytest.raises(ValueError, match="none of those"):
         ActorCritic().loss(Views(live=Tiny()), batch)
+
+
+def test_a_smoothed_policy_acts_as_it_learns() -> None:
+    """GA3C's minimum policy: with so much of it every action is as likely as any other."""
+    logits = torch.tensor([[50.0, 0.0, 0.0, 0.0]]).expand(4_000, 4)
+    random = torch.Generator().manual_seed(0)
+    context = ActContext(
+        views=Views(live=Tiny()), uniforms=torch.rand(4_000, 2, generator=random), agent_steps=0
+    )
+    outputs = PolicyValue(logits=logits, value=torch.zeros(4_000))
+    for min_policy, share in ((0.0, 1.0), (0.1, 1.1 / 1.4), (100.0, 0.25)):
+        acted = ActorCritic(min_policy=min_policy).act(outputs, context)
+        assert float((acted.actions == 0).float().mean()) == pytest.approx(share, abs=0.03)
+    with pytest.raises(ValueError, match="min_policy=-1"):
+        ActorCritic(min_policy=-1)
+
+
+def test_separate_losses_are_the_parts_of_the_whole_and_reach_all_weights() -> None:
+    network, batch = Tiny(), random_batch()
+    whole = ActorCritic(reduction="sum").loss(Views(live=network), batch).losses["all"]
+    parts = ActorCritic(reduction="sum", separate_losses=True)
+    losses = parts.loss(Views(live=network), batch).losses
+    assert tuple(losses) == parts.losses == ("policy", "value")
+    assert_close(losses["policy"] + losses["value"], whole)
 
 
 def test_the_advantage_sends_no_gradient_into_the_policy_loss() -> None:

@@ -8,10 +8,10 @@ import torch
 from torch.testing import assert_close
 
 from scanline.acting import NetworkPolicy
-from scanline.algorithms import ActorCritic, Ppo, Vtrace, pixels
+from scanline.algorithms import ActorCritic, CategoricalDqn, Dqn, Ppo, Vtrace, pixels
 from scanline.networks import build
 from scanline.parameters import LocalParameters, OptimiserSettings
-from scanline.records import Slot, Spaces, Views
+from scanline.records import Batch, Slot, Spaces, Views
 
 SPACES = Spaces(frame_shape=(3, 4), frame_dtype="uint8", stack=2, num_actions=3)
 
@@ -74,13 +74,13 @@ def test_learners_that_average_their_states_agree_on_the_mean_over_all_frames() 
         assert torch.equal(got, expected)
 
 
-@pytest.mark.parametrize("kind", [ActorCritic, Ppo, Vtrace])
+@pytest.mark.parametrize("kind", [ActorCritic, Ppo, Vtrace, Dqn, CategoricalDqn])
 def test_acting_and_learning_read_normalised_pixels_only_where_asked(kind: type) -> None:
     slot = random_slot(0, Ppo())
     for wanted in (True, False):
         algorithm = kind(normalise_pixels=wanted)
         local = LocalParameters(
-            build("mlp", SPACES, "policy-value", seed=0),
+            build("mlp", SPACES, algorithm.head, seed=0),
             OptimiserSettings(),
             algorithm_state=algorithm.init(SPACES),
         )
@@ -97,6 +97,31 @@ def test_acting_and_learning_read_normalised_pixels_only_where_asked(kind: type)
             assert float(local.views.state["pixel_count"]) == 20
         assert torch.equal(read[-1], expected)
         assert bool(local.state()["algorithm"]) == wanted
+
+
+@pytest.mark.parametrize("kind", [Dqn, CategoricalDqn])
+def test_both_observations_of_a_replayed_pair_are_normalised(kind: type) -> None:
+    algorithm, slot = kind(normalise_pixels=True), random_slot(0)
+    live, target = (build("mlp", SPACES, algorithm.head, seed=seed) for seed in range(2))
+    views = Views(live, target, state=pixels.noted(pixels.initial(SPACES), slot))
+    read: list[torch.Tensor] = []
+    for network in (live, target):
+        network.register_forward_pre_hook(lambda _, args: read.append(args[0]))
+    zeros = torch.zeros(4)
+    algorithm.loss(
+        views,
+        Batch(
+            observations=slot.observation(0),
+            next_observations=slot.observation(1),
+            actions=zeros.long(),
+            columns={"reward": zeros, "discount": zeros},
+            agent_steps=0,
+            update=0,
+        ),
+    )
+    for t, observations in enumerate(read):
+        assert torch.equal(observations, pixels.normalised(views.state, slot.observation(t)))
+    assert len(read) == 2
 
 
 def test_floats_have_no_pixels() -> None:

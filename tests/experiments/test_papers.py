@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import signal
 import threading
 import time
@@ -35,6 +36,24 @@ from scanline.experiments.sampling import sampling_rate
 from scanline.processes import granted_core_ids
 
 CATCH = "scanline/Catch-v0"
+
+
+SECTIONS = {
+    "Clemente": ("2.1", "2.2", "2.3", "5.1", "5.2"),
+    "Babaeizadeh": ("3.1", "3.2", "4.1", "4.2", "4.3", "4.4", "5.1", "5.2", "5.3"),
+    "Stooke": ("4.1", "4.2", "4.3", "5.1", "5.2", "5.3", "5.4", "5.5"),
+    "Daley": ("2.1", "2.2", "5.1", "5.2"),
+    "Dalton": ("7.1", "7.2", "7.3", "7.4"),
+}
+"""Numbered parts of the papers, by first author."""
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_a_claim_names_a_section_that_its_paper_has(name: str) -> None:
+    experiment = EXPERIMENTS[name]
+    known = next(own for author, own in SECTIONS.items() if experiment.paper.startswith(author))
+    sources = " ".join([experiment.paper, *(claim.source for claim in experiment.claims)])
+    assert set(re.findall(r"section (\d\.\d)", sources)) <= set(known)
 
 
 @pytest.mark.parametrize(("place", "row"), cule.PAPER_ROWS.items())
@@ -134,16 +153,18 @@ def test_paac_s_claims(tmp_path: Path) -> None:
 
 def test_minutes_of_pong(tmp_path: Path) -> None:
     names = [cell.name for cell in EXPERIMENTS["pong-minutes"].cells("desk")]
-    assert names[:5] == ["cule-vtrace.0", "ppo.0", "paac.0", "ga3c.0", "cule-vtrace.1"]
+    assert names[:5] == ["vtrace.0", "ppo.0", "paac.0", "ga3c.0", "vtrace.1"]
+    published = EXPERIMENTS["pong-minutes"].cells("paper")
+    assert published[0].name == "cule-vtrace.0" and published[0].settings["settings"] == {}
     (within,) = EXPERIMENTS["pong-minutes"].claims
     results = {name: curve(-20.0, -3.0, 18.0, reached=True, seconds=480.0) for name in names}
-    results["cule-vtrace.1"] = curve(-20.0, -20.0, seconds=7_200.0)
+    results["vtrace.1"] = curve(-20.0, -20.0, seconds=7_200.0)
     memory = {"metrics": {pong.MEMORY: [[100, 5e8], [200, 5.5e8], [300, 5.7e8]]}}
     results = {name: {**result, **memory} for name, result in results.items()}
     found = within.find(results)
     assert found.holds and found.measured == "2 of 3 runs reached it, after 8.0 min (median)"
     (table,) = pong.tables("desk", results)
-    assert table.rows[0][:4] == ["cule-vtrace.0", 18.0, "yes", 8.0]
+    assert table.rows[0][:4] == ["vtrace.0", 18.0, "yes", 8.0]
     assert table.rows[4][2] == "no"
     assert table.rows[0][7] is None  # nothing was seen after a minute
     late = {"curve": [[100, 10.0, 1.0], [200, 70.0, 1.0], [300, 90.0, 1.0]], **memory}
@@ -151,7 +172,8 @@ def test_minutes_of_pong(tmp_path: Path) -> None:
     pong.plot("desk", results, tmp_path / "plot.png")
     slow = {name: {**result, "seconds": 600.0} for name, result in results.items()}
     assert within.find(slow).holds is False
-    assert within.find({"cule-vtrace.1": results["cule-vtrace.1"]}).holds is None
+    assert within.find({"vtrace.1": results["vtrace.1"]}).holds is None
+    assert within.find({"cule-vtrace.0": results["vtrace.0"]}).holds
 
 
 def learner(num: int, rate: float, waited: float, *scores: float) -> dict[str, Any]:

@@ -79,7 +79,7 @@ def test_a_game_does_not_depend_on_its_neighbours() -> None:
                 np.testing.assert_array_equal(a[i], b[0])
 
 
-@pytest.mark.parametrize("preset", ["ale-vector", "baselines", "envpool"])
+@pytest.mark.parametrize("preset", ["ale-vector", "baselines", "envpool", "cule"])
 @pytest.mark.parametrize("game", ["breakout", "qbert"])
 def test_a_restored_environment_repeats_its_future(game: str, preset: str) -> None:
     player = Player(game, 3, preset=preset, sticky=0.25)
@@ -95,6 +95,36 @@ def test_a_restored_environment_repeats_its_future(game: str, preset: str) -> No
         player.batch.restore(env, snapshots[turned[env]])
     second = [player.step(actions[turned]).copy()[:8] for actions in after]
     assert_same_run([[column[turned] for column in row] for row in first], second)
+
+
+@pytest.mark.parametrize(("life_loss", "num_ends"), [("fire", 1), ("ignore", 0)])
+def test_fire_brings_the_next_ball_where_the_protocol_presses_it(
+    life_loss: str, num_ends: int
+) -> None:
+    """Breakout waits for FIRE after every lost life; the player presses it once and then rests."""
+    player = Player("breakout", 1, preset="cule", life_loss=life_loss)
+    player.reset()
+    player.step(np.ones(1, np.int64))
+    still = np.zeros(1, np.int64)
+    ends = [bool(player.step(still).terminated[0]) for _ in range(150)]
+    assert ends.count(True) == num_ends
+
+
+@pytest.mark.parametrize(
+    ("preset", "apart"),
+    [
+        ("paac", range(30)),  # 1 to 30 NOOPs, then a stack that takes equally long in every game
+        ("paac-repo", range(31)),
+        ("ga3c", range(31)),
+        ("ga3c-repo", range(1)),
+        ("fast-dqn", range(0, 121, 4)),  # up to 30 NOOP steps, after one of FIRE
+    ],
+)
+def test_games_begin_as_many_frames_apart_as_the_papers_say(preset: str, apart: range) -> None:
+    player = Player("breakout", 400, preset=preset)
+    player.reset()
+    frames = player.counters()[1]
+    assert sorted(set((frames - frames.min()).tolist())) == list(apart)
 
 
 def test_a_snapshot_fits_a_new_batch() -> None:

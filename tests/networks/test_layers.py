@@ -58,6 +58,13 @@ def test_cule_multiplies_kaiming_by_the_gain_again_but_not_at_the_outputs():
         assert not layer.bias.any()
 
 
+def test_cule_s_dqn_has_kaiming_s_normal_weights_everywhere():
+    for layer in layers_of("cule-dqn", "q").values():
+        deviation = math.sqrt(2 / fan_in(layer.weight))
+        assert float(layer.weight.std()) == pytest.approx(deviation, rel=0.1)
+        assert not layer.bias.any()
+
+
 @pytest.mark.parametrize("head", ["policy-value", "q"])
 def test_accelerated_form_has_glorot_convolutions_and_rows_of_fixed_norm(head):
     for key, layer in layers_of("nature-104x80", head).items():

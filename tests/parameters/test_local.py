@@ -9,7 +9,8 @@ from torch import Tensor, nn
 from scanline.networks import build
 from scanline.parameters import LocalParameters, OptimiserSettings
 from scanline.parameters.local import clip_factor
-from scanline.records import Saved, Spaces
+from scanline.parameters.optimisers import build_optimiser
+from scanline.records import PolicyValue, Saved, Spaces
 
 SETTINGS = OptimiserSettings(decay=0.0, epsilon=1.0)
 """Without memory: p -= rate * g / (|g| + 1)."""
@@ -234,6 +235,41 @@ def test_loading_keeps_the_memory_order_and_identity_of_the_weights():
     local.load(learner(KINDS[0], seed=5).state())
     assert next(local.network.parameters()) is first
     assert first.is_contiguous(memory_format=torch.channels_last)
+
+
+SPACES = Spaces(frame_shape=(84, 84), frame_dtype="uint8", stack=4, num_actions=3)
+
+
+@pytest.mark.parametrize("kernels", ["native", "torch"])
+def test_two_losses_may_move_all_weights_with_an_optimiser_each(kernels):
+    """GA3C's dual RMSProp: both gradients are those of the weights before the update."""
+    network = build("nips", SPACES, "policy-value", seed=0, kernels=kernels, losses=("one", "two"))
+    plain = build("nips", SPACES, "policy-value", seed=0, kernels="torch")
+    settings = OptimiserSettings(decay=0.9, epsilon=0.1)
+    local = LocalParameters(network, settings)
+    random = torch.Generator().manual_seed(0)
+    shape = (6, *SPACES.observation_shape)
+    inputs = torch.randint(0, 256, shape, dtype=torch.uint8, generator=random)
+    optimisers = [build_optimiser(list(plain.parameters()), settings) for _ in range(2)]
+    for _ in range(3):
+        local.apply(two_losses(network(inputs)), 0.01)
+        gradients = [
+            torch.autograd.grad(
+                two_losses(plain(inputs))[name], list(plain.parameters()), allow_unused=True
+            )
+            for name in ("one", "two")
+        ]
+        for optimiser, own in zip(optimisers, gradients, strict=True):
+            for each, gradient in zip(plain.parameters(), own, strict=True):
+                each.grad = gradient
+            optimiser.step(0.01)
+    for mine, expected in zip(network.parameters(), plain.parameters(), strict=True):
+        torch.testing.assert_close(mine, expected, rtol=1e-3, atol=1e-5)
+    assert local.state()["optimisers"].keys() == {"one", "two"}
+
+
+def two_losses(outputs: PolicyValue) -> dict[str, Tensor]:
+    return {"one": outputs.logits.square().sum(), "two": (outputs.value - 1.0).square().sum()}
 
 
 class Overlapping(ActorAndCritic):

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 import scanline
+from scanline.acting import RandomPolicy
 from scanline.parameters import LocalParameters
 from scanline.records import EpisodeEnd
 from scanline.runners.checkpoint import load_latest
@@ -98,6 +99,33 @@ def test_the_replay_is_frozen_while_a_block_is_played_and_the_target_acts(
     updates = 10  # 160 steps x 0.5 / 8
     assert drawable == [80] * updates + [240] * updates + [400] * updates
     assert sorted(set(versions)) == [0, updates, 2 * updates]
+
+
+@pytest.mark.parametrize("flush", ["full", "completed"])
+@pytest.mark.parametrize("synchronised", [True, False])
+def test_training_begins_new_games_and_may_draw_every_random_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flush: str, synchronised: bool
+) -> None:
+    """Algorithm 1 creates its environments after the replay was filled with random steps."""
+    lengths: list[list[int]] = []
+    drawable: list[int] = []
+    collect, sample = LockstepSampler.collect, Replay.sample
+
+    def watched_collect(self: LockstepSampler, policy: Any, into: Any) -> Any:
+        if not isinstance(policy, RandomPolicy) and into.agent_steps == 0:
+            lengths.append(self.state()["episodes"]["length"].tolist())
+        return collect(self, policy, into=into)
+
+    def watched_sample(self: Replay) -> Any:
+        drawable.append(self.num_drawable)
+        return sample(self)
+
+    monkeypatch.setattr(LockstepSampler, "collect", watched_collect)
+    monkeypatch.setattr(Replay, "sample", watched_sample)
+    form = {"num_envs": 4, "synchronised_execution": synchronised, "flush": flush}
+    train(tmp_path / "run", agent_steps=160, **form)
+    assert lengths == ([[0] * 4] if synchronised else [[0]] * 4)
+    assert set(drawable) == {80}
 
 
 @pytest.mark.parametrize(

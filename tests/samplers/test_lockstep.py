@@ -128,6 +128,17 @@ def test_decorrelation_gives_games_different_ages_and_numbers_from_zero() -> Non
     assert len({end.length_agent_steps for end in ends[:6]}) > 1
 
 
+def test_decorrelation_may_play_all_steps_in_every_environment() -> None:
+    """A game of Catch never ends within 5 steps, so all games are as old as the steps are many."""
+    sampler = make_sampler()
+    sampler.reset(5, "all")
+    assert sampler.state()["episodes"]["length"].tolist() == [5] * 6
+    frames = sampler.state()["window"][-1]
+    assert len({frame.numpy().tobytes() for frame in frames}) > 1
+    sampler.reset(5)
+    assert len(set(sampler.state()["episodes"]["length"].tolist())) > 1
+
+
 def test_a_restored_sampler_continues_bit_for_bit() -> None:
     first, second = make_sampler(), make_sampler()
     first.reset(10)
@@ -147,3 +158,5 @@ def test_groups_that_do_not_divide_are_refused() -> None:
         SamplingSettings(rollout_agent_steps=0)
     with pytest.raises(ValueError, match="at least 1"):
         SamplingSettings(num_envs=0)
+    with pytest.raises(ValueError, match="'up-to' or 'all'"):
+        SamplingSettings(decorrelation_draw="some")  # type: ignore[arg-type]

@@ -49,6 +49,7 @@ ATTEMPTS_OF_RACES = 2
         ("accelerated-ppo", {"rollout_samples": 512}),
         ("cule-a2c", {"learning_rate": 3e-3}),
         ("cule-vtrace", {"learning_rate": 3e-3, "num_blocks": 4, "window_agent_steps": 8}),
+        ("vtrace", {"learning_rate": 3e-3, "num_blocks": 4, "window_agent_steps": 8}),
         ("cule-ppo", {"learning_rate": 2.5e-3, "rollout_agent_steps": 32}),
         ("dqn", REPLAY | {"learning_rate": 5e-4}),
         ("accelerated-dqn", REPLAY | {"learning_rate": 5e-4}),
@@ -70,6 +71,7 @@ def test_a_recipe_solves_the_toy_game(tmp_path: Path, recipe: str, changes: dict
         ("ga3c", GA3C | {"num_workers": 2, "envs_per_agent": 2}),
         ("ga3c", GA3C | {"torn_reads": True}),
         ("ga3c", GA3C | {"normalise_pixels": True}),
+        ("ga3c", GA3C | {"separate_losses": True, "min_policy": 1e-3}),
         (
             "a3c-agents",
             {"num_learners": 2, "learning_rate": 5e-3, "anneal": "none", "epsilon": 1e-3},

@@ -60,10 +60,18 @@ class ActorCritic(Defaults):
     bootstrap: Literal["live", "acting"] = "live"
     """Which value stands for what follows a rollout: of the weights that learn, or of those that
     acted, stored with the step, as GA3C's agents know it."""
+    min_policy: float = 0.0
+    """Number added to every probability, in acting and learning, before all are divided by their
+    new sum: GA3C's smoothing, 0 for none."""
+    separate_losses: bool = False
+    """Whether policy and value have an optimiser each, both over all weights: GA3C's dual RMSProp;
+    else one for the sum of their losses."""
     normalise_pixels: bool = False
     """Whether pixels get mean 0 and deviation 1, each by its own statistics over the run."""
 
     def __post_init__(self) -> None:
+        if self.min_policy < 0:
+            raise ValueError(f"min_policy={self.min_policy} is negative; use 0 or more.")
         if not 0.0 <= self.discount <= 1.0 or not 0.0 <= self.gae_lambda <= 1.0:
             raise ValueError(
                 f"discount={self.discount} and gae_lambda={self.gae_lambda} must lie in 0..1."
@@ -74,10 +82,17 @@ class ActorCritic(Defaults):
                 "'exact' and 'plain' have none, 'added' and 'floor' need one above 0."
             )
 
+    @property
+    def losses(self) -> tuple[str, ...]:
+        """Names of the losses, each of which moves all weights."""
+        return ("policy", "value") if self.separate_losses else ("all",)
+
     def columns(self, spaces: Spaces) -> Mapping[str, Column]:
         return {"value": Column()} if self.bootstrap == "acting" else {}
 
     def act(self, outputs: Outputs, context: ActContext) -> Acted:
+        if self.min_policy:
+            outputs = outputs._replace(logits=self._probabilities(outputs.logits).log())
         acted = super().act(outputs, context)
         return (
             Acted(acted.actions, {"value": outputs.value}) if self.bootstrap == "acting" else acted
@@ -110,10 +125,10 @@ class ActorCritic(Defaults):
             "losses/value_loss": terms.value,
             "losses/entropy": terms.entropy,
         }
-        return LossResult({"all": terms.loss}, metrics)
+        return LossResult(terms.losses, metrics)
 
     def _fused_terms(self, outputs: PolicyValue, batch: Batch) -> fused.Terms | None:
-        if self.log_form != "exact":
+        if self.log_form != "exact" or self.min_policy or self.separate_losses:
             return None
         return fused.actor_critic(
             outputs,
@@ -131,18 +146,28 @@ class ActorCritic(Defaults):
         policy = -log_taken * error.detach()
         entropy = -(probabilities * log_all).sum(-1)
         value = error.square()
-        total = policy - self.entropy_coef * entropy + self.value_coef * value
-        loss = self.loss_scale * (total.sum() if self.reduction == "sum" else total.mean())
-        return fused.Terms(loss, *(each.detach().mean() for each in (policy, value, entropy)))
+        parts = policy - self.entropy_coef * entropy, self.value_coef * value
+        totals = parts if self.separate_losses else (parts[0] + parts[1],)
+        losses = dict(zip(self.losses, map(self._reduced, totals), strict=True))
+        return fused.Terms(losses, *(each.detach().mean() for each in (policy, value, entropy)))
+
+    def _reduced(self, total: Tensor) -> Tensor:
+        return self.loss_scale * (total.sum() if self.reduction == "sum" else total.mean())
 
     def _log_probabilities(self, logits: Tensor) -> tuple[Tensor, Tensor]:
         """Logarithms and probabilities, both [N, A]."""
-        if self.log_form == "exact":
+        if self.log_form == "exact" and not self.min_policy:
             log_all = torch.log_softmax(logits, dim=-1)
             return log_all, log_all.exp()
-        probabilities = torch.softmax(logits, dim=-1)
-        if self.log_form == "plain":
+        probabilities = self._probabilities(logits)
+        if self.log_form in ("exact", "plain"):
             return probabilities.log(), probabilities
         if self.log_form == "added":
             return (probabilities + self.log_epsilon).log(), probabilities
         return probabilities.clamp(min=self.log_epsilon).log(), probabilities
+
+    def _probabilities(self, logits: Tensor) -> Tensor:
+        probabilities = torch.softmax(logits, dim=-1)
+        if not self.min_policy:
+            return probabilities
+        return (probabilities + self.min_policy) / (1.0 + self.min_policy * logits.shape[-1])

@@ -19,13 +19,12 @@ from torch import Tensor
 
 from ..records import ActContext, Acted, Batch, LossResult, QDistribution, Views
 from .exploration import EpsilonGreedy
-from .interface import Defaults
 from .projection import project, support
-from .replayed import followed, target_of, weighted
+from .replayed import Replayed, followed, target_of, weighted
 
 
 @dataclass(frozen=True, kw_only=True)
-class CategoricalDqn(Defaults):
+class CategoricalDqn(Replayed):
     """Distributional Q-learning with a target network; double and dueling as settings."""
 
     exploration: EpsilonGreedy = field(default_factory=EpsilonGreedy)
@@ -61,7 +60,7 @@ class CategoricalDqn(Defaults):
         return torch.softmax(logits, dim=-1) @ support(self.v_min, self.v_max, logits)
 
     def loss(self, views: Views, batch: Batch) -> LossResult:
-        outputs: QDistribution = views.live(batch.observations)
+        outputs: QDistribution = views.live(self.inputs(views, batch.observations))
         logits = taken(outputs.logits, batch.actions)
         target = self.target(views, batch)
         losses = -(target * torch.log_softmax(logits, dim=-1)).sum(dim=-1)
@@ -77,7 +76,7 @@ class CategoricalDqn(Defaults):
     @torch.no_grad()
     def target(self, views: Views, batch: Batch) -> Tensor:
         """Projected probabilities [N, K] of the best action of what follows."""
-        following = followed(batch)
+        following = self.inputs(views, followed(batch))
         logits: Tensor = target_of(views)(following).logits
         chooser: Tensor = views.live(following).logits if self.double else logits
         best = taken(logits, self.expected(chooser).argmax(dim=-1))

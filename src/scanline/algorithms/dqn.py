@@ -18,12 +18,11 @@ from torch.nn import functional
 
 from ..records import ActContext, Acted, Batch, LossResult, QValues, Views
 from .exploration import EpsilonGreedy
-from .interface import Defaults
-from .replayed import followed, target_of, weighted
+from .replayed import Replayed, followed, target_of, weighted
 
 
 @dataclass(frozen=True, kw_only=True)
-class Dqn(Defaults):
+class Dqn(Replayed):
     """Q-learning with a target network; double and dueling as settings."""
 
     exploration: EpsilonGreedy = field(default_factory=EpsilonGreedy)
@@ -55,7 +54,7 @@ class Dqn(Defaults):
         return self.exploration.act(outputs.q, context)
 
     def loss(self, views: Views, batch: Batch) -> LossResult:
-        outputs: QValues = views.live(batch.observations)
+        outputs: QValues = views.live(self.inputs(views, batch.observations))
         value = outputs.q.gather(1, batch.actions[:, None]).squeeze(1)
         error = value - self.target(views, batch)
         losses = self._errors(error)
@@ -69,7 +68,7 @@ class Dqn(Defaults):
     @torch.no_grad()
     def target(self, views: Views, batch: Batch) -> Tensor:
         """Reward plus discounted value of what follows, [N]."""
-        following = followed(batch)
+        following = self.inputs(views, followed(batch))
         q: Tensor = target_of(views)(following).q
         chooser: Tensor = views.live(following).q if self.double else q
         best = q.gather(1, chooser.argmax(dim=1, keepdim=True)).squeeze(1)

@@ -10,6 +10,7 @@ operations by the algorithm itself: the path to compare with.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import torch
@@ -21,9 +22,9 @@ from ..spans import is_plain, places
 
 
 class Terms(NamedTuple):
-    """Means over the batch, and the loss; numbers where they are known at once."""
+    """Losses by name, and means over the batch; numbers where they are known at once."""
 
-    loss: Tensor
+    losses: Mapping[str, Tensor]
     policy: Tensor | float
     value: Tensor | float
     entropy: Tensor | float
@@ -51,7 +52,7 @@ def actor_critic(
     loss = scale * (policy - entropy_coef * entropy + value_coef * value)
     num = max(len(values), 1)
     known = _KnownGradient.apply(loss, gradients, logits, values)  # type: ignore[no-untyped-call]
-    return Terms(known, policy / num, value / num, entropy / num)
+    return Terms({"all": known}, policy / num, value / num, entropy / num)
 
 
 class _KnownGradient(torch.autograd.Function):

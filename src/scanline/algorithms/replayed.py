@@ -1,4 +1,4 @@
-"""What losses over replayed pairs share: the target view, the pair, and importance weights.
+"""What losses over replayed pairs share: pixels, the target view, the pair, importance weights.
 
 Takes views and a batch; gives what a loss needs of them or says what is missing.
 Knows no particular loss.
@@ -6,9 +6,32 @@ Knows no particular loss.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 from torch import Tensor, nn
 
-from ..records import Batch, Views
+from ..records import Batch, Experience, Slot, Spaces, Views
+from . import pixels
+from .interface import Defaults
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replayed(Defaults):
+    """An algorithm over replayed pairs; pixels are counted once, when their steps are stored."""
+
+    normalise_pixels: bool = False
+    """Whether pixels get mean 0 and deviation 1, each by its own statistics over the run."""
+
+    def init(self, spaces: Spaces) -> Mapping[str, Tensor]:
+        return pixels.initial(spaces) if self.normalise_pixels else {}
+
+    def inputs(self, views: Views, observations: Tensor) -> Tensor:
+        return pixels.normalised(views.state, observations) if views.state else observations
+
+    def prepare(self, views: Views, slot: Slot) -> Experience:
+        state = pixels.noted(views.state, slot) if self.normalise_pixels else None
+        return Experience(slot, state=state)
 
 
 def target_of(views: Views) -> nn.Module:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import training
+from ..recipes.cule import vtrace_name
 from ..runners.machine import num_cores
 from .claims import Claim, Finding
 from .experiment import Cell, Experiment, Result, Results, Scale
@@ -79,7 +80,7 @@ def training_cells(scale: Scale) -> list[Cell]:
 def measure_training(cell: Cell, before: Results) -> Result:
     game, knobs = cell.settings["game"], cell.settings["knobs"]
     found = learning_curve(
-        f"cule-vtrace-{'-'.join(map(str, knobs))}",
+        vtrace_name(tuple(knobs)),
         game,
         agent_steps=cell.settings["agent_steps"],
         target_score=TARGETS[game],

@@ -31,11 +31,19 @@ OwnNetwork = Callable[[Spaces], nn.Module]
 class Network(nn.Module):
     """A trunk and a head; bytes are scaled inside, floats are taken as they come."""
 
-    def __init__(self, trunk: nn.Module, head: nn.Module, shape: tuple[int, ...]) -> None:
+    def __init__(
+        self,
+        trunk: nn.Module,
+        head: nn.Module,
+        shape: tuple[int, ...],
+        losses: tuple[str, ...] = ("all",),
+    ) -> None:
         super().__init__()
         self.trunk = trunk
         self.head = head
         self.observation_shape = shape
+        self.loss_names = losses
+        """Names of the losses that it learns from; each moves all of its parameters."""
 
     def forward(self, observations: Tensor) -> Outputs:
         self.check(observations)
@@ -62,6 +70,7 @@ def build(
     *,
     seed: int,
     kernels: Kernels = "native",
+    losses: tuple[str, ...] = ("all",),
 ) -> nn.Module:
     """The network, its first weights a function of `seed` alone."""
     settings = HeadSettings(kind=head) if isinstance(head, str) else head
@@ -72,9 +81,8 @@ def build(
         layers = Layers(RULES[trunk.rule], torch.Generator().manual_seed(seed), kernels)
         body, features = build_trunk(trunk, spaces, layers)
         streams = Streams(layers, features, trunk.hidden, has_native_convolutions(body))
-        return Network(
-            body, build_head(streams, spaces.num_actions, settings), spaces.observation_shape
-        )
+        outputs = build_head(streams, spaces.num_actions, settings)
+        return Network(body, outputs, spaces.observation_shape, losses)
 
 
 def build_own(network: OwnNetwork, spaces: Spaces, seed: int) -> nn.Module:

@@ -49,13 +49,18 @@ def orthogonal(layer: Layer, role: Role, generator: Generator) -> None:
     nn.init.zeros_(bias_of(layer))
 
 
+def kaiming(layer: Layer, role: Role, generator: Generator) -> None:
+    """Kaiming normal, biases 0 (CuLE's DQN)."""
+    nn.init.kaiming_normal_(layer.weight, nonlinearity="relu", generator=generator)
+    nn.init.zeros_(bias_of(layer))
+
+
 def kaiming_doubled(layer: Layer, role: Role, generator: Generator) -> None:
     """Kaiming normal, in hidden layers times the ReLU gain once more, biases 0 (CuLE)."""
-    nn.init.kaiming_normal_(layer.weight, nonlinearity="relu", generator=generator)
+    kaiming(layer, role, generator)
     if role == "hidden":
         with torch.no_grad():
             layer.weight.mul_(nn.init.calculate_gain("relu"))
-    nn.init.zeros_(bias_of(layer))
 
 
 def glorot_unit_norm(layer: Layer, role: Role, generator: Generator) -> None:
@@ -74,6 +79,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
     {
         "fan-in-uniform": fan_in_uniform,
         "orthogonal": orthogonal,
+        "kaiming": kaiming,
         "kaiming-doubled": kaiming_doubled,
         "glorot-unit-norm": glorot_unit_norm,
     }

@@ -8,7 +8,7 @@ because a dueling head needs them twice.
 Which initialisation belongs to which name is part of its row: A3C, GA3C and PAAC use the fan-in
 uniform, `nature` is today's de-facto orthogonal form, `nature-uniform` the form of Mnih 2015,
 `nips-orthogonal` the small network with the orthogonal weights,
-the 104x80 forms follow Stooke and Abbeel's code, `cule` CuLE's.
+the 104x80 forms follow Stooke and Abbeel's code, `cule` and `cule-dqn` CuLE's.
 """
 
 from __future__ import annotations
@@ -142,6 +142,13 @@ TRUNKS: Mapping[str, Trunk] = MappingProxyType(
             hidden=(512,),
             rule="kaiming-doubled",
             pixels=CENTRED,
+        ),
+        "cule-dqn": Trunk(
+            description="CuLE's DQN: the layers of `nature` with Kaiming's normal weights.",
+            frame=(84, 84),
+            convs=NATURE,
+            hidden=(512,),
+            rule="kaiming",
         ),
         "mlp": Trunk(
             description="Two dense layers of 128 units, for vectors, RAM and small images.",

@@ -36,6 +36,9 @@ Value = TypeVar("Value")
 Norm = Tensor | float
 """In single precision; a number where it is known, else a tensor that may still be under way."""
 
+Gradients = Sequence[Tensor | None]
+"""Of one loss, in the order of its group's parameters; None where it does not reach one."""
+
 AllReduce = Callable[[Sequence[Tensor]], None]
 """Replaces gradients, or an algorithm's state, in place by what all learners agree on."""
 
@@ -68,13 +71,11 @@ class Group:
     optimiser: Optimiser
     max_grad_norm: float | None
 
-    def gradients(self) -> list[Tensor]:
-        return [each.grad for each in self.parameters if each.grad is not None]
-
-    def step(self, learning_rate: float) -> Norm:
+    def step(self, gradients: Gradients, learning_rate: float) -> Norm:
         """Clips, moves the parameters, and gives the norm from before the clip."""
-        gradients = self.gradients()
-        norm = total_norm(gradients)
+        for each, gradient in zip(self.parameters, gradients, strict=True):
+            each.grad = gradient
+        norm = total_norm(present(gradients))
         self.optimiser.step(learning_rate, clip_factor(norm, self.max_grad_norm))
         return norm
 
@@ -130,32 +131,25 @@ class LocalParameters:
         watch: Watch | None = None,
     ) -> dict[str, Norm]:
         """One update; gives the norm of every group's gradient before clipping, detached."""
-        groups = self._groups_with(losses)
-        backward(groups, losses)
-        return self._step(groups, learning_rate, watch)
+        return self.apply_gradients(
+            backward(self._groups_with(losses), losses), learning_rate, watch
+        )
 
     def apply_gradients(
         self,
-        gradients: Mapping[str, Sequence[Tensor | None]],
-        learning_rate: float | Mapping[str, float],
-    ) -> dict[str, Norm]:
-        """One update with gradients from elsewhere, in the order of each group's parameters."""
-        for name, group in self._groups.items():
-            for each, gradient in zip(group.parameters, gradients[name], strict=True):
-                each.grad = gradient
-        return self._step(self._groups, learning_rate)
-
-    def _step(
-        self,
-        groups: Mapping[str, Group],
+        gradients: Mapping[str, Gradients],
         learning_rate: float | Mapping[str, float],
         watch: Watch | None = None,
     ) -> dict[str, Norm]:
+        """One update with the gradients of each group, all of them from before it."""
         if self._all_reduce is not None:
-            self._all_reduce([grad for group in groups.values() for grad in group.gradients()])
+            self._all_reduce([each for own in gradients.values() for each in present(own)])
         if watch is not None:
             watch.before(self.network)
-        norms = {name: group.step(of_group(learning_rate, name)) for name, group in groups.items()}
+        norms = {
+            name: self._groups[name].step(own, of_group(learning_rate, name))
+            for name, own in gradients.items()
+        }
         if watch is not None:
             watch.after(self.network)
         self.version += 1
@@ -253,21 +247,27 @@ def checked_norm(max_grad_norm: float | None) -> float | None:
     return max_grad_norm
 
 
-def backward(groups: Mapping[str, Group], losses: Mapping[str, Tensor]) -> None:
-    """Fills `.grad` of every group from its own loss; all of it before any parameter moves."""
-    last = len(groups) - 1
+def backward(groups: Mapping[str, Group], losses: Mapping[str, Tensor]) -> dict[str, Gradients]:
+    """Gradients of every group from its own loss; all of it before any parameter moves."""
+    last, found = len(groups) - 1, dict[str, Gradients]()
     for number, (name, group) in enumerate(groups.items()):
         for each in group.parameters:
             each.grad = None
         # Groups may share a graph: it is freed only after the last of them.
         torch.autograd.backward(losses[name], inputs=group.parameters, retain_graph=number < last)
+        found[name] = [each.grad for each in group.parameters]
+    return found
+
+
+def present(gradients: Gradients) -> list[Tensor]:
+    return [each for each in gradients if each is not None]
 
 
 def trainable_groups(network: nn.Module) -> dict[str, list[nn.Parameter]]:
-    """The network's groups, one named 'all' unless it says otherwise."""
+    """The network's groups: all parameters, for each of its losses, unless it says otherwise."""
     everything = [each for each in network.parameters() if each.requires_grad]
     if not isinstance(network, Grouped):
-        return {"all": everything}
+        return dict.fromkeys(getattr(network, "loss_names", ("all",)), everything)
     groups = {
         name: [each for each in members if each.requires_grad]
         for name, members in network.parameter_groups().items()

@@ -34,13 +34,16 @@ _FAMILIES = (
 
 RECIPES: Mapping[str, Recipe] = {recipe.name: recipe for family in _FAMILIES for recipe in family}
 
+_OTHER_NAMES: Mapping[str, str] = {cule.numbered(cule.SOONEST): "cule-vtrace"}
+"""Names that a row could have too, to the one that it has."""
+
 
 def find(name: str) -> Recipe:
     """The recipe of this name, or the one that a user's file calls `recipe`."""
     if name.endswith(".py"):
         return _from_file(Path(name))
     if name not in RECIPES:
-        near = difflib.get_close_matches(name, RECIPES, n=1, cutoff=0.0)[0]
+        near = _OTHER_NAMES.get(name) or difflib.get_close_matches(name, RECIPES, 1, 0.0)[0]
         raise ValueError(
             f"There is no recipe {name!r}; did you mean {near!r}? One of {', '.join(RECIPES)}, "
             "or a file of your own such as ./my_recipe.py."

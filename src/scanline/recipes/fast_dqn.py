@@ -37,8 +37,9 @@ ROWS = (
     dataclasses.replace(
         _PAPER,
         name="fast-dqn-repo",
-        summary="Fast DQN as its released code has it: Huber loss, finished episodes only.",
+        summary="Fast DQN as its released code has it: Huber loss, finished episodes, last frame.",
         algorithm=Dqn(loss_form="huber"),
+        protocol="fast-dqn-repo",
         store=ReplaySettings(flush="completed"),
     ),
 )

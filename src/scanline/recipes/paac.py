@@ -41,7 +41,7 @@ ROWS = (
             log_epsilon=1e-30,
         ),
         network="nips",
-        protocol="paac",
+        protocol="paac-repo",
         optimiser=dataclasses.replace(_RMSPROP, max_grad_norm=3.0, anneal="linear"),
         agent_steps=80_000_000,
     ),

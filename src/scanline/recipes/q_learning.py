@@ -44,9 +44,9 @@ _ACCELERATED = Recipe(
     algorithm=Dqn(loss_form="huber"),
     network="nature-104x80",
     protocol="accelerated",
-    optimiser=OptimiserSettings(
-        kind="rmsprop", learning_rate=7.5e-4, decay=0.95, epsilon=1e-6, epsilon_inside_root=True
-    ),
+    # As published but for the rate (A.3). The original sums over its batch; its 0.01 is that of a
+    # sum, which for a mean of 512 is divided by 512 squared.
+    optimiser=dataclasses.replace(_MNIH.optimiser, learning_rate=7.5e-4, epsilon=0.01 / 512**2),
     sampling=SamplingSettings(
         num_envs=32, rollout_agent_steps=4, num_groups=2, decorrelation_agent_steps=2_000
     ),
@@ -96,14 +96,28 @@ ROWS = (
     Recipe(
         name="cule-dqn",
         summary="Dalton 2020: DQN with three-step returns and Adam on many environments.",
-        algorithm=Dqn(loss_form="huber", exploration=EpsilonGreedy(epsilon_agent_steps=3_750_000)),
-        protocol="cule",
-        optimiser=OptimiserSettings(kind="adam", learning_rate=6.25e-5, epsilon=1.5e-4),
-        sampling=SamplingSettings(
-            num_envs=16, rollout_agent_steps=4, decorrelation_agent_steps=1_000
+        algorithm=Dqn(
+            loss_form="squared",
+            exploration=EpsilonGreedy(epsilon_agent_steps=15_000_000, evaluation_epsilon=0.0),
+            normalise_pixels=True,
         ),
-        store=ReplaySettings(learning_starts_agent_steps=20_000, accumulator=NStep(n_step=3)),
-        pace=Alternate(target_agent_steps=8_000),
+        network="cule-dqn",
+        protocol="cule",
+        optimiser=OptimiserSettings(
+            kind="adam",
+            learning_rate=6.25e-5,
+            epsilon=0.75e-4,  # the code's 1.5e-4 and 1, of a whole square
+            max_grad_norm=0.5,
+            amsgrad=True,
+        ),
+        sampling=SamplingSettings(
+            num_envs=32,
+            rollout_agent_steps=1,
+            decorrelation_agent_steps=1_000,
+            decorrelation_draw="all",
+        ),
+        store=ReplaySettings(learning_starts_agent_steps=40_000, accumulator=NStep(n_step=3)),
+        pace=Alternate(target_agent_steps=32_000),
         agent_steps=50_000_000,
     ),
 )

@@ -119,6 +119,11 @@ class Recipe:
                 "Learning beside playing needs steps that stay; use store=ReplaySettings(...), or "
                 "pace=Alternate() with a rollout."
             )
+        if getattr(self.algorithm, "normalise_pixels", False):
+            raise ValueError(
+                "normalise_pixels counts pixels while the replay stands still for a block; use "
+                "normalise_pixels=False, or pace=Alternate(...)."
+            )
         concurrent.check(pace, self.sampling, self.store)
 
     def _check_free_running(self) -> None:
@@ -160,6 +165,11 @@ class Recipe:
             raise ValueError(
                 "normalise_pixels keeps statistics that learners of a central store do not share; "
                 "use normalise_pixels=False."
+            )
+        if getattr(self.algorithm, "separate_losses", False):
+            raise ValueError(
+                "A central store holds the weights once, for one optimiser; use "
+                "separate_losses=False."
             )
         if self.sampling.reset_mode != "inline":
             raise ValueError(

@@ -95,7 +95,7 @@ class Blocks:
         self._crew = Crew([*names, TRAINER], pace.silent_seconds)
 
     def prepopulate(self) -> None:
-        """Random steps that count nowhere, until there are enough and some can be drawn."""
+        """Random steps that count nowhere, until there are enough; then new games begin."""
         policy = RandomPolicy(self.samplers[0].engine.spaces.num_actions)
         played = 0
         while played < self._settings.prepopulation_agent_steps or not self._replay.num_drawable:
@@ -103,6 +103,10 @@ class Blocks:
                 self._play(writer, policy, [0])
             self._replay.commit()
             played += self._settings.round_agent_steps
+        self._replay.cut()
+        self._replay.commit()
+        for sampler in self.samplers:
+            sampler.abandon()
         self._drain()
 
     def turn(self, session: Session) -> None:

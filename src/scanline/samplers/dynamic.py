@@ -27,6 +27,7 @@ from ..records import Array, EpisodeEnd, Policy, Slot, State, StepArrays, to_arr
 from ..stores import SegmentQueue, SegmentSettings, SegmentShape
 from .episodes import Episodes
 from .lanes import Scratch
+from .lockstep import DecorrelationDraw
 from .resets import ResetMode
 
 
@@ -47,6 +48,7 @@ class DynamicSettings:
     prediction_timeout_seconds: float = 0.002
     """Longest wait for `min_predictions` once there is one, in seconds."""
     decorrelation_agent_steps: ClassVar[int] = 0
+    decorrelation_draw: ClassVar[DecorrelationDraw] = "up-to"
     reset_mode: ClassVar[ResetMode] = "inline"
     reserves: ClassVar[int] = 0
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal, get_args
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -24,6 +25,8 @@ from ..records import Array, EpisodeEnd, Policy, Slot, State, StepArrays, to_arr
 from .episodes import Episodes
 from .lanes import Edge, Place, Scratch
 from .resets import ResetMode, RestingEngine
+
+DecorrelationDraw = Literal["up-to", "all"]
 
 Mark = Callable[[str], None]
 """Told which part ('acting', 'environment', 'other') the time from now on belongs to."""
@@ -43,6 +46,8 @@ class SamplingSettings:
     """1: all environments in lockstep; 2: two halves take turns."""
     decorrelation_agent_steps: int = 0
     """Most random agent steps that an environment plays before training, so that games differ."""
+    decorrelation_draw: DecorrelationDraw = "up-to"
+    """How many of them it plays: 'up-to' a random number, 'all' every one."""
     reset_mode: ResetMode = "inline"
     """What an ended environment does: 'inline' starts anew in the same step; 'hold' waits for the
     next learning and loses its steps until then; 'reserve' lets a fresh instance take its place."""
@@ -53,6 +58,10 @@ class SamplingSettings:
         if self.num_envs < 1:
             raise ValueError(f"num_envs={self.num_envs} must be at least 1.")
         self._check_rollout()
+        if self.decorrelation_draw not in get_args(DecorrelationDraw):
+            raise ValueError(
+                f"decorrelation_draw={self.decorrelation_draw!r} must be 'up-to' or 'all'."
+            )
         if self.reset_mode == "reserve" and self.num_reserves < 1:
             raise ValueError(f"num_reserves={self.num_reserves} must be at least 1.")
         if self.num_groups < 1 or self.num_envs % self.num_groups:
@@ -124,13 +133,18 @@ class LockstepSampler:
     def engine(self) -> Engine:
         return self._engine
 
-    def reset(self, decorrelation_agent_steps: int = 0) -> None:
-        """Starts all games, and plays a random number of random steps in each."""
+    def reset(
+        self,
+        decorrelation_agent_steps: int = 0,
+        decorrelation_draw: DecorrelationDraw = "up-to",
+    ) -> None:
+        """Starts all games, and plays random steps in each: so many, or a random number of them."""
         scratch = Slot.allocate(self._engine.spaces, 1, self._num_envs, {})
         arrays = [self._scratch.step_arrays(scratch, 0, envs) for envs in self._groups]
         for group in range(len(self._groups)):
             self._engine.reset(group, arrays[group])
-        self._decorrelate(scratch, arrays, decorrelation_agent_steps)
+        starts = self._starts(decorrelation_agent_steps, decorrelation_draw)
+        self._decorrelate(scratch, arrays, decorrelation_agent_steps, starts)
         Edge.of(scratch, 1).copy_to(self._edge)
 
     def abandon(self) -> None:
@@ -138,11 +152,20 @@ class LockstepSampler:
         self.reset()
         self._episodes.abandon()
 
-    def _decorrelate(self, slot: Slot, arrays: list[StepArrays], most_steps: int) -> None:
-        """Every game begins at a step of its own and then plays random actions until the last."""
+    def _starts(self, most_steps: int, draw: DecorrelationDraw) -> Array:
+        """Step [B] at which each game begins anew; -1 where it goes on from the reset."""
+        if draw == "all":
+            return np.full(self._num_envs, -1)
         ids = np.arange(self._num_envs) + self._engine.settings.first_env_id
         chance = streams.uniforms(self._seed, "decorrelate", ids, 0)[:, 0]
-        starts = most_steps - (chance * (most_steps + 1)).astype(np.int64)
+        starts: Array = most_steps - (chance * (most_steps + 1)).astype(np.int64)
+        return starts
+
+    def _decorrelate(
+        self, slot: Slot, arrays: list[StepArrays], most_steps: int, starts: Array
+    ) -> None:
+        """Every game begins at its own step and then plays random actions until the last."""
+        ids = np.arange(self._num_envs) + self._engine.settings.first_env_id
         num_actions = self._engine.spaces.num_actions
         for step in range(most_steps):
             drawn = streams.uniforms(self._seed, "decorrelate", ids, step + 1)[:, 0]

@@ -7,7 +7,7 @@ ended in a thread, while others learn. Outside, ends are reset at once.
 Knows no policy and no store.
 
 A game's start may take many frames, for which all environments of a lockstep would wait (Stooke and
-Abbeel 2018, section 3.1). Which instance is reset when depends on the steps alone, never on the
+Abbeel 2018, section 4.1). Which instance is reset when depends on the steps alone, never on the
 clock, so equal seeds give equal data. Where no reserve is left, an environment is reset at once.
 """
 
@@ -44,7 +44,7 @@ class RestingEngine:
         assert inner.settings.group_size == 1
         assert inner.settings.autoreset == "disabled"
         self._swaps = num_instances > num_envs
-        self._life_waits = settings.protocol.life_loss not in ("ignore", "end-return", "full-reset")
+        self._life_waits = settings.protocol.life_loss_presses
         self._instance = list(range(num_envs))  # that plays in each place
         self._ready = deque(range(num_envs, num_instances))  # reserves, reset and waiting
         self._ended: list[int] = []  # instances to be reset in the next pause

@@ -179,8 +179,9 @@ class Parts:
 
     def begin(self) -> None:
         """Starts the games of a run that was not resumed."""
+        sampling = self.plan.recipe.sampling
         for sampler in self.samplers:
-            sampler.reset(self.plan.recipe.sampling.decorrelation_agent_steps)
+            sampler.reset(sampling.decorrelation_agent_steps, sampling.decorrelation_draw)
         if self.blocks is not None:
             self.blocks.prepopulate()
 

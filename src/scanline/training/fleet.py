@@ -224,7 +224,8 @@ def _loop(
         policy = acting.PollingPolicy(policy, learner.pull, recipe.exchange.poll_steps)
     mark: Callable[[str], Any] = journal.spans.mark
     sampler = LockstepSampler(engine, plan.run.seed, mark)
-    sampler.reset(recipe.sampling.decorrelation_agent_steps)
+    sampling = recipe.sampling
+    sampler.reset(sampling.decorrelation_agent_steps, sampling.decorrelation_draw)
     store = build_store(plan, engine, _unsaid, Learners())
     store.slot().num_learners = num_learners
     return on_policy.Loop(

@@ -22,7 +22,10 @@ def build_network(plan: Plan, spaces: Spaces, seed: int) -> torch.nn.Module:
     head = networks.HeadSettings(
         kind=recipe.algorithm.head, conv_gradient_scale=recipe.conv_gradient_scale
     )
-    return networks.build(recipe.network, spaces, head, seed=seed, kernels=plan.run.kernels)
+    losses = getattr(recipe.algorithm, "losses", ("all",))
+    return networks.build(
+        recipe.network, spaces, head, seed=seed, kernels=plan.run.kernels, losses=losses
+    )
 
 
 def build_memory(recipe: Recipe, learner: LocalParameters) -> networks.Memory:
