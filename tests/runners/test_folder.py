@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -88,6 +89,55 @@ def test_resume_says_which_settings_differ(tmp_path: Path) -> None:
     assert "frame_skip" not in str(caught.value)
     assert read_record(tmp_path)["settings"]["seed"] == 1
     RunFolder.resume(tmp_path, SETTINGS, VERSIONS).close()  # the refusal holds no lock
+
+
+def recorded(path: Path, **changes: Any) -> Path:
+    """A run whose record holds other settings; `...` for one that it lacks."""
+    RunFolder.create(path, SETTINGS, VERSIONS).close()
+    record = json.loads((path / "settings.json").read_text())
+    for name, value in changes.items():
+        record["settings"][name] = value
+        if value is ...:
+            del record["settings"][name]
+    (path / "settings.json").write_text(json.dumps(record))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"old_name": None}, r"settings that are unknown here \(old_name\), so"),
+        ({"inner": {"a": 1, "b": 2}}, r"are unknown here \(inner.a, inner.b\), so"),
+        ({"seed": ...}, r"lacks settings that are there now \(seed\), so"),
+        (
+            {"seed": ..., "random_seed": 1},
+            r"unknown here \(random_seed\) and lacks settings that are there now \(seed\), so",
+        ),
+    ],
+)
+def test_resume_refuses_settings_that_were_renamed_and_names_them(
+    tmp_path: Path, changes: dict[str, Any], sentence: str
+) -> None:
+    path = recorded(tmp_path / "run", **changes)
+    with pytest.raises(RunFolderError, match=sentence) as caught:
+        RunFolder.resume(path, SETTINGS, VERSIONS)
+    assert f"use the scanline and the recipe that wrote it (version {VERSIONS['scanline']})" in str(
+        caught.value
+    )
+
+
+def test_a_setting_that_touches_no_learning_may_lack(tmp_path: Path) -> None:
+    path = recorded(tmp_path / "run", limits={})
+    RunFolder.resume(path, {**SETTINGS, "limits": {}, "live": True}, VERSIONS).close()
+
+
+def test_a_run_is_marked_with_reasons_until_it_is_resumed(tmp_path: Path) -> None:
+    with RunFolder.create(tmp_path, SETTINGS, VERSIONS) as run:
+        assert read_record(tmp_path)["inexact"] == []
+        run.mark_inexact(["no snapshots"])
+    assert read_record(tmp_path)["inexact"] == ["no snapshots"]
+    with RunFolder.resume(tmp_path, SETTINGS, VERSIONS):
+        assert read_record(tmp_path)["inexact"] == []
 
 
 def test_two_writers_are_refused(tmp_path: Path) -> None:

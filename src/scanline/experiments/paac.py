@@ -200,12 +200,12 @@ EXPERIMENTS = (
             Claim(
                 sentence="With 32 environments and the small network the environment takes more "
                 "time than learning and action selection.",
-                source="section 5.3",
+                source="section 5.2",
                 find=_environment_first,
             ),
             Claim(
                 sentence="The larger network costs 22 % of the steps/s on a GPU and 41 % on a CPU.",
-                source="section 5.3",
+                source="section 5.2",
                 find=_slower,
             ),
             Claim(
@@ -233,7 +233,7 @@ EXPERIMENTS = (
             Claim(
                 sentence="With 256 environments and their learning rate, training diverges in "
                 "some games.",
-                source="section 5.4",
+                source="section 5.2",
                 find=_diverges,
             ),
         ),

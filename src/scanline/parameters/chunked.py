@@ -5,7 +5,7 @@ central weights in the parameters. Knows nothing of losses, learners or processe
 
 Both wrap the optimiser of a local run, so that one learner gives a local run's bits: `ChunkedStep`
 runs it on the store's memory, `MultiStepAdam` on its own and merges what several steps came to
-(Stooke and Abbeel 2018, section 4.2 and appendix B).
+(Stooke and Abbeel 2018, section 4.3 and appendix B).
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ ended in a thread, while others learn. Outside, ends are reset at once.
 Knows no policy and no store.
 
 A game's start may take many frames, for which all environments of a lockstep would wait (Stooke and
-Abbeel 2018, section 3.1). Which instance is reset when depends on the steps alone, never on the
+Abbeel 2018, section 4.1). Which instance is reset when depends on the steps alone, never on the
 clock, so equal seeds give equal data. Where no reserve is left, an environment is reset at once.
 """
 
