@@ -28,7 +28,7 @@ FORMAT_VERSION = 1
 
 MAY_DIFFER = frozenset(
     {
-        *("agent_steps", "seconds", "target_score"),
+        *("agent_steps", "seconds", "target_score", "stop_if_too_slow", "evaluation_games"),
         *("save_every_agent_steps", "save_every_minutes", "save_at_end"),
         *("keep_checkpoints", "milestone_every_agent_steps", "replay_segment_agent_steps"),
         *("tensorboard", "stuck_seconds", "live", "refresh_seconds", "plain_seconds"),
