@@ -37,5 +37,5 @@ def test_actions_that_cannot_be_are_not_drawn() -> None:
 def test_the_best_action_needs_no_chance() -> None:
     logits = torch.tensor([[0.0, 2.0, 1.0]])
     uniforms = torch.tensor([[0.0, 0.0]])
-    assert draws.action(logits, uniforms, greedy=True).tolist() == [1]
-    assert draws.action(logits, uniforms, greedy=False).tolist() == [0]
+    assert draws.action(logits, uniforms, draws.GREEDY).tolist() == [1]
+    assert draws.action(logits, uniforms, draws.SAMPLED).tolist() == [0]

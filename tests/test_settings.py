@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import json
 from dataclasses import dataclass
 
 import pytest
@@ -38,6 +40,12 @@ class Clash:
     inner: Inner = Inner()
 
 
+@dataclass(frozen=True, kw_only=True)
+class Optional:
+    limit: int | None = None
+    make: object = int
+
+
 def test_leaves_carry_path_value_and_sentence_of_bases_too() -> None:
     found = {leaf.name: leaf for leaf in settings.leaves(Tree(inner=Derived()))}
     assert found["rate"].path == ("inner", "rate")
@@ -63,3 +71,21 @@ def test_two_leaves_of_one_name_are_refused() -> None:
 
 def test_to_dict_is_plain_data() -> None:
     assert settings.to_dict(Tree()) == {"name": "tree", "inner": {"type": "Inner", "rate": 0.5}}
+
+
+def test_a_record_gives_the_tree_back_nothing_included() -> None:
+    tree = Optional(limit=3, make=functools.partial(int, 3))
+    assert settings.restore(tree, settings.to_dict(Optional(limit=None))) == Optional(
+        limit=None, make=tree.make
+    )
+    assert settings.restore(tree, {}) == tree
+
+
+def test_what_json_changes_does_not_differ_and_nothing_is_a_value() -> None:
+    values = {"shape": (84, 84), "make": functools.partial(int, 3), "inner": {"limit": None}}
+    written = json.loads(json.dumps(settings.plain(values)))
+    assert settings.differences(values, written) == []
+    assert [d.name for d in settings.differences({"a": {}}, {"a": {"b": 1}})] == ["a", "a.b"]
+    (found,) = settings.differences({"limit": None}, {})
+    assert str(found) == "limit was None and is now absent"
+    assert found.now is settings.ABSENT

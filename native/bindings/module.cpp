@@ -1,6 +1,8 @@
 // module.cpp -- the Python module scanline._native: what each file of this folder binds.
 #include <nanobind/nanobind.h>
 
+#include "fingerprints.h"
+
 namespace scanline {
 void bind_observer(nanobind::module_& m);
 void bind_batch(nanobind::module_& m);
@@ -11,6 +13,8 @@ void bind_layers(nanobind::module_& m);
 
 NB_MODULE(_native, m) {
   nanobind::set_leak_warnings(false);  // caches keep some objects until the process ends
+  m.attr("CORE_FINGERPRINT") = scanline::CORE_FINGERPRINT;
+  m.attr("LAYERS_FINGERPRINT") = scanline::LAYERS_FINGERPRINT;
   scanline::bind_observer(m);
   scanline::bind_batch(m);
   scanline::bind_console(m);

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from . import draws
+from .draws import SAMPLED, Choice
 from .records import ActContext, Acted, Algorithm, Policy, Views
 
 Source = Callable[[], tuple[Views, int]]
@@ -24,8 +25,8 @@ Source = Callable[[], tuple[Views, int]]
 class NetworkPolicy:
     """Acts with the behaviour view where there is one, else with the live one."""
 
-    def __init__(self, algorithm: Algorithm, source: Source, greedy: bool = False) -> None:
-        self._algorithm, self._source, self._greedy = algorithm, source, greedy
+    def __init__(self, algorithm: Algorithm, source: Source, choice: Choice = SAMPLED) -> None:
+        self._algorithm, self._source, self.choice = algorithm, source, choice
 
     @property
     def version(self) -> int:
@@ -33,11 +34,32 @@ class NetworkPolicy:
 
     def __call__(self, observations: Tensor, uniforms: Tensor, agent_steps: int) -> Acted:
         views, _ = self._source()
-        context = ActContext(views, uniforms, agent_steps, self._greedy)
+        context = ActContext(views, uniforms, agent_steps, self.choice)
         with torch.inference_mode():
             inputs = self._algorithm.inputs(views, observations)
             outputs = (views.behaviour or views.live)(inputs)
             return self._algorithm.act(outputs, context)
+
+
+class EvaluationPolicy:
+    """A policy whose schedules stand still, where the run has brought them.
+
+    Its own steps are those of an evaluation and move no schedule.
+    """
+
+    def __init__(self, policy: NetworkPolicy, agent_steps: int) -> None:
+        self._policy, self.agent_steps = policy, agent_steps
+
+    @property
+    def version(self) -> int:
+        return self._policy.version
+
+    @property
+    def choice(self) -> Choice:
+        return self._policy.choice
+
+    def __call__(self, observations: Tensor, uniforms: Tensor, agent_steps: int = 0) -> Acted:
+        return self._policy(observations, uniforms, self.agent_steps)
 
 
 class PollingPolicy:

@@ -160,7 +160,9 @@ class EvaluateOptions:
     episodes: int = 30
     """Games to play; games count in the order in which they start."""
     greedy: bool = False
-    """Take the best action instead of sampling."""
+    """Always take the best action, whatever the algorithm's evaluations do."""
+    sampled: bool = False
+    """Choose actions as in training, whatever the algorithm's evaluations do."""
     seed: int | None = None
     """Key of the games' random numbers."""
 
@@ -170,9 +172,17 @@ def _evaluate(words: list[str]) -> int:
 
     options = tyro.cli(EvaluateOptions, args=words, prog=f"{PROGRAM} evaluate")
     seed = training.EVALUATION_SEED if options.seed is None else options.seed
-    scores = training.evaluate(options.run, options.episodes, greedy=options.greedy, seed=seed)
+    greedy = _greedy(options.greedy, options.sampled)
+    scores = training.evaluate(options.run, options.episodes, greedy=greedy, seed=seed)
     print(scores.sentence())
     return 0
+
+
+def _greedy(greedy: bool, sampled: bool) -> bool | None:
+    """What the user wants; None for what the algorithm declares."""
+    if greedy and sampled:
+        raise UserError("--greedy and --sampled exclude each other; give one of them, or neither.")
+    return greedy if greedy or sampled else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,7 +194,9 @@ class PlayOptions:
     out: Path | None = None
     """Where the films go; the run's folder when not given."""
     greedy: bool = False
-    """Take the best action instead of sampling."""
+    """Always take the best action, whatever the algorithm's evaluations do."""
+    sampled: bool = False
+    """Choose actions as in training, whatever the algorithm's evaluations do."""
     seed: int = 0
     """Which game is filmed."""
     most_agent_steps: int = 4_000
@@ -195,7 +207,9 @@ def _play(words: list[str]) -> int:
     from . import training
 
     options = tyro.cli(PlayOptions, args=words, prog=f"{PROGRAM} play")
-    _print_film(training.film(**_shallow(options)))
+    given = _shallow(options)
+    given["greedy"] = _greedy(given["greedy"], given.pop("sampled"))
+    _print_film(training.film(**given))
     return 0
 
 

@@ -8,11 +8,30 @@ its own observation and its own counter.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor
 
 from ._native import draw_categorical
 from .spans import is_plain, places
+
+
+class Choice(NamedTuple):
+    """How actions are chosen from what a network says of them."""
+
+    greedy: bool = False
+    """The best action; else as in training: drawn from a policy, or explored by a schedule."""
+    epsilon: float = 0.0
+    """Chance of any action instead of the best one; only where the choice is greedy."""
+
+    def __str__(self) -> str:
+        if not self.greedy:
+            return "sampled as in training"
+        return f"greedy with epsilon {self.epsilon:g}" if self.epsilon else "greedy"
+
+
+SAMPLED, GREEDY = Choice(), Choice(greedy=True)
 
 
 def categorical(logits: Tensor, uniforms: Tensor) -> Tensor:
@@ -33,9 +52,11 @@ def _categorical_here(logits: Tensor, uniforms: Tensor) -> Tensor:
     return actions
 
 
-def action(logits: Tensor, uniforms: Tensor, *, greedy: bool) -> Tensor:
-    """Actions [N] of a policy: the best of logits [N, A], or drawn at uniforms [N, K]."""
-    return logits.argmax(dim=-1) if greedy else categorical(logits, uniforms)
+def action(logits: Tensor, uniforms: Tensor, choice: Choice) -> Tensor:
+    """Actions [N] of a policy: the best of logits [N, A], or drawn at uniforms [N, 2]."""
+    if choice.greedy:
+        return epsilon_greedy(logits, choice.epsilon, uniforms)
+    return categorical(logits, uniforms)
 
 
 def log_probability(log_all: Tensor, actions: Tensor) -> Tensor:

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from . import stacks
+from .draws import SAMPLED, Choice
 
 Array = npt.NDArray[Any]
 State = dict[str, Any]
@@ -122,8 +123,8 @@ class ActContext:
     """[b, 2] numbers in [0, 1), keyed by environment and its step: the only chance in acting."""
     agent_steps: int
     """Global count at this step: the argument of every schedule."""
-    greedy: bool = False
-    """Evaluation that takes the best action."""
+    choice: Choice = SAMPLED
+    """How actions are chosen; training samples."""
 
 
 class Acted(NamedTuple):
@@ -141,12 +142,14 @@ class Column:
     dtype: torch.dtype = torch.float32
 
 
+_STEPS = ("actions", "reward", "raw_reward", "terminated", "truncated", "life_lost")
+"""Arrays [T, B] of every slot."""
+
+
 @dataclass(eq=False)
 class Slot:
     """One rollout's arrays, owned by the store and filled in place by the sampler.
-
-    They stay the same arrays: who fills or reads them again and again keeps views of them.
-    """
+    They stay the same arrays, so that views of them can be kept."""
 
     frames: Tensor  # [S + T, B, *frame]; entry S - 1 + t is the newest frame of step t
     depth: Tensor  # [T + 1, B] uint8
@@ -202,13 +205,8 @@ class Slot:
             self,
             frames=self.frames[start : end + stack, envs],
             depth=self.depth[start : end + 1, envs],
-            actions=self.actions[start:end, envs],
-            reward=self.reward[start:end, envs],
-            raw_reward=self.raw_reward[start:end, envs],
-            terminated=self.terminated[start:end, envs],
-            truncated=self.truncated[start:end, envs],
-            life_lost=self.life_lost[start:end, envs],
             version=self.version[start:end],
+            **{name: getattr(self, name)[start:end, envs] for name in _STEPS},
             columns={name: column[start:end, envs] for name, column in self.columns.items()},
             valid=None if self.valid is None else self.valid[start:end, envs],
             finals=[],
@@ -322,10 +320,7 @@ class LossResult:
 
 @runtime_checkable
 class Algorithm(Protocol):
-    """One frozen object of pure functions over its settings; only `loss` is its own duty.
-
-    `scanline.algorithms.Defaults` supplies the other functions for a user's algorithm.
-    """
+    """Pure functions over frozen settings; `algorithms.Defaults` supplies all but `loss`."""
 
     @property
     def head(self) -> str:
@@ -339,6 +334,10 @@ class Algorithm(Protocol):
 
     def spanning(self, agent_steps: int) -> Algorithm:
         """The same algorithm, with schedules that span a run stretched over these agent steps."""
+
+    @property
+    def evaluation_choice(self) -> Choice:
+        """How evaluations choose actions, unless a user says otherwise."""
 
     def inputs(self, views: Views, observations: Tensor) -> Tensor:
         """What the network reads: observations, or what the algorithm's state makes of them."""

@@ -19,7 +19,8 @@ import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, TypeVar, cast, get_type_hints
+from pathlib import PurePath
+from typing import Any, NamedTuple, TypeVar, cast, get_type_hints
 
 Tree = TypeVar("Tree")
 
@@ -146,29 +147,71 @@ def check_unique(tree: Any) -> None:
 
 def to_dict(tree: Any) -> dict[str, Any]:
     """A nested dictionary fit for JSON: dataclasses by field, callables by their name."""
-    return {field.name: _plain(getattr(tree, field.name)) for field in dataclasses.fields(tree)}
+    return {field.name: plain(getattr(tree, field.name)) for field in dataclasses.fields(tree)}
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """As JSON gives it back: tuples become lists, and what JSON cannot hold its name."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {"type": type(value).__name__, **to_dict(value)}
     if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): plain(item) for key, item in value.items()}
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
-    return getattr(value, "__qualname__", str(value))
+    if isinstance(value, PurePath):
+        return str(value)
+    return getattr(value, "__qualname__", type(value).__qualname__)
 
 
 def restore(tree: Tree, record: Mapping[str, Any]) -> Tree:
     """A copy with the values that `to_dict` wrote; what JSON cannot hold stays as it is."""
+    recorded = flat(record)
     changes = {}
     for path, old in placed(tree):
-        value: Any = record
-        for part in path:
-            value = value.get(part) if isinstance(value, Mapping) else None
-        plain = old is None or isinstance(old, (bool, int, float, str, tuple))
-        if plain and value is not None:
+        value = recorded.get(".".join(path), ABSENT)
+        can_hold = old is None or isinstance(old, (bool, int, float, str, tuple))
+        if can_hold and value is not ABSENT:
             changes[path[-1]] = tuple(value) if isinstance(value, list) else value
     return override(tree, changes)
+
+
+class _Absent:
+    """The value of a setting that is not there, which None would not tell."""
+
+    def __repr__(self) -> str:
+        return "absent"
+
+
+ABSENT = _Absent()
+
+
+class Difference(NamedTuple):
+    """One setting that is not what it was; `ABSENT` where it has no value."""
+
+    name: str
+    before: Any
+    now: Any
+
+    def __str__(self) -> str:
+        return f"{self.name} was {self.before!r} and is now {self.now!r}"
+
+
+def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[Difference]:
+    """Settings that differ, by dotted name."""
+    old, new = flat(plain(before)), flat(plain(now))
+    names = dict.fromkeys((*old, *new))
+    pairs = (Difference(name, old.get(name, ABSENT), new.get(name, ABSENT)) for name in names)
+    return [pair for pair in pairs if pair.before != pair.now]
+
+
+def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested settings by dotted name."""
+    found: dict[str, Any] = {}
+    for key, value in values.items():
+        if isinstance(value, Mapping) and value:
+            found |= flat(value, f"{prefix}{key}.")
+        else:
+            found[prefix + key] = value
+    return found

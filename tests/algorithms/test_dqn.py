@@ -12,6 +12,7 @@ from torch.testing import assert_close
 
 from algorithms.q_networks import QNet, in_double, random_batch, views
 from scanline.algorithms import Dqn, EpsilonGreedy
+from scanline.draws import GREEDY, SAMPLED, Choice
 from scanline.records import ActContext, Algorithm, Batch, QValues, Views
 from scanline.settings import check_unique, leaves
 
@@ -76,8 +77,8 @@ def test_double_and_plain_targets_differ_only_in_who_chooses() -> None:
     assert not torch.allclose(Dqn(double=True).target(nets, batch), Dqn().target(nets, batch))
 
 
-def context(agent_steps: int, greedy: bool, uniforms: torch.Tensor) -> ActContext:
-    return ActContext(views(0), uniforms, agent_steps, greedy)
+def context(agent_steps: int, choice: Choice, uniforms: torch.Tensor) -> ActContext:
+    return ActContext(views(0), uniforms, agent_steps, choice)
 
 
 def test_epsilon_falls_with_agent_steps_and_evaluation_has_its_own() -> None:
@@ -89,13 +90,14 @@ def test_epsilon_falls_with_agent_steps_and_evaluation_has_its_own() -> None:
     q = torch.tensor([[0.0, 1.0, 0.0, 0.0]] * 1000)
     first = (torch.arange(1000) / 1000)[:, None]
     uniforms = torch.cat([first, torch.full((1000, 1), 0.99)], dim=1)  # random means action 3
-    for agent_steps, greedy, chance in [
-        (0, False, 1.0),
-        (50, False, 0.6),
-        (900, False, 0.2),
-        (0, True, 0.05),
+    for agent_steps, choice, chance in [
+        (0, SAMPLED, 1.0),
+        (50, SAMPLED, 0.6),
+        (900, SAMPLED, 0.2),
+        (0, own.evaluation_choice, 0.05),
+        (0, GREEDY, 0.0),
     ]:
-        actions = own.act(QValues(q), context(agent_steps, greedy, uniforms)).actions
+        actions = own.act(QValues(q), context(agent_steps, choice, uniforms)).actions
         assert (actions == 3).float().mean().item() == pytest.approx(chance, abs=0.002)
         assert set(actions.tolist()) <= {1, 3}
 

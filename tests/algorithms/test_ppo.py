@@ -15,6 +15,7 @@ from torch.testing import assert_close
 
 from algorithms.tiny import LikeSb3, Nothing, Tiny, filled_slot
 from scanline.algorithms import Ppo
+from scanline.draws import Choice
 from scanline.parameters import LocalParameters, OptimiserSettings
 from scanline.records import ActContext, Batch, PolicyValue, Views
 
@@ -149,7 +150,7 @@ def test_act_stores_the_log_probability_of_the_action_and_the_value() -> None:
     outputs = PolicyValue(logits, torch.tensor([0.25, -4.0]))
     for greedy in (False, True):
         uniforms = torch.tensor([[0.05, 0.0], [0.999, 0.0]])
-        context = ActContext(Views(live=Tiny()), uniforms, 0, greedy)
+        context = ActContext(Views(live=Tiny()), uniforms, 0, Choice(greedy=greedy))
         acted = Ppo().act(outputs, context)
         assert acted.actions.tolist() == ([2, 0] if greedy else [0, 2])
         for n, action in enumerate(acted.actions.tolist()):

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from scanline import engines, evaluation, protocols
+from scanline.draws import GREEDY
 from scanline.engines import EngineSettings
 from scanline.evaluation import Amount
 from scanline.records import Acted
@@ -16,7 +17,7 @@ from scanline.records import Acted
 class Stay:
     """Never moves."""
 
-    version = 0
+    version, agent_steps, choice = 0, 7_000, GREEDY
 
     def __call__(
         self, observations: torch.Tensor, uniforms: torch.Tensor, agent_steps: int

@@ -14,7 +14,6 @@ from scanline.runners.folder import (
     RunFolder,
     RunFolderError,
     default_folder,
-    differences,
     read_record,
     versions,
 )
@@ -28,7 +27,7 @@ SETTINGS: dict[str, Any] = {
     "shape": (84, 84),
     "make": functools.partial(int, 3),
 }
-VERSIONS = versions("ale", "0.11")
+VERSIONS = versions(engine="ale 0.11")
 
 
 def test_the_settings_hold_everything(tmp_path: Path) -> None:
@@ -92,10 +91,53 @@ def test_resume_says_which_settings_differ(tmp_path: Path) -> None:
     RunFolder.resume(tmp_path, SETTINGS, VERSIONS).close()  # the refusal holds no lock
 
 
-def test_resume_with_other_versions_warns(tmp_path: Path) -> None:
-    RunFolder.create(tmp_path, SETTINGS, VERSIONS).close()
-    with pytest.warns(UserWarning, match="engine was 'ale 0.11' and is now 'ale 0.12'"):
-        RunFolder.resume(tmp_path, SETTINGS, versions("ale", "0.12")).close()
+def recorded(path: Path, **changes: Any) -> Path:
+    """A run whose record holds other settings; `...` for one that it lacks."""
+    RunFolder.create(path, SETTINGS, VERSIONS).close()
+    record = json.loads((path / "settings.json").read_text())
+    for name, value in changes.items():
+        record["settings"][name] = value
+        if value is ...:
+            del record["settings"][name]
+    (path / "settings.json").write_text(json.dumps(record))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"old_name": None}, r"settings that are unknown here \(old_name\), so"),
+        ({"inner": {"a": 1, "b": 2}}, r"are unknown here \(inner.a, inner.b\), so"),
+        ({"seed": ...}, r"lacks settings that are there now \(seed\), so"),
+        (
+            {"seed": ..., "random_seed": 1},
+            r"unknown here \(random_seed\) and lacks settings that are there now \(seed\), so",
+        ),
+    ],
+)
+def test_resume_refuses_settings_that_were_renamed_and_names_them(
+    tmp_path: Path, changes: dict[str, Any], sentence: str
+) -> None:
+    path = recorded(tmp_path / "run", **changes)
+    with pytest.raises(RunFolderError, match=sentence) as caught:
+        RunFolder.resume(path, SETTINGS, VERSIONS)
+    assert f"use the scanline and the recipe that wrote it (version {VERSIONS['scanline']})" in str(
+        caught.value
+    )
+
+
+def test_a_setting_that_touches_no_learning_may_lack(tmp_path: Path) -> None:
+    path = recorded(tmp_path / "run", limits={})
+    RunFolder.resume(path, {**SETTINGS, "limits": {}, "live": True}, VERSIONS).close()
+
+
+def test_a_run_is_marked_with_reasons_until_it_is_resumed(tmp_path: Path) -> None:
+    with RunFolder.create(tmp_path, SETTINGS, VERSIONS) as run:
+        assert read_record(tmp_path)["inexact"] == []
+        run.mark_inexact(["no snapshots"])
+    assert read_record(tmp_path)["inexact"] == ["no snapshots"]
+    with RunFolder.resume(tmp_path, SETTINGS, VERSIONS):
+        assert read_record(tmp_path)["inexact"] == []
 
 
 def test_two_writers_are_refused(tmp_path: Path) -> None:
@@ -103,13 +145,6 @@ def test_two_writers_are_refused(tmp_path: Path) -> None:
     with pytest.raises(LockedError):
         RunFolder.resume(tmp_path, SETTINGS, VERSIONS)
     run.close()
-
-
-def test_settings_that_json_changes_do_not_differ() -> None:
-    assert (
-        differences(SETTINGS, json.loads(json.dumps(SETTINGS, default=lambda v: "partial"))) == []
-    )
-    assert [d.name for d in differences({"a": {}}, {"a": {"b": 1}})] == ["a", "a.b"]
 
 
 def test_the_default_name_has_game_recipe_seed_and_time() -> None:

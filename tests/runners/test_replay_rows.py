@@ -32,7 +32,7 @@ def make(num_writers: int) -> Replay:
 
 def rows_of(replay: Replay, num_writers: int, folder: Path, games_go_on: bool = True) -> ReplayRows:
     streams = [Segments(folder, f"replay-{writer}") for writer in range(num_writers)]
-    return ReplayRows(replay, streams, games_go_on)
+    return ReplayRows(replay, streams, lambda: games_go_on)
 
 
 def play(replay: Replay, games: Games, num_writers: int, num_slots: int) -> None:
@@ -97,7 +97,7 @@ def test_games_that_begin_anew_are_cut_off_from_what_was_stored(tmp_path: Path) 
 def test_segments_grow_between_checkpoints_and_come_back_whole(tmp_path: Path) -> None:
     replay, games = make(1), Games(spaces(3), NUM_ENVS, seed=0)
     streams = [Segments(tmp_path, "replay-0")]
-    saved = ReplayRows(replay, streams, True, segment_rows=2 * NUM_STEPS)
+    saved = ReplayRows(replay, streams, lambda: True, segment_rows=2 * NUM_STEPS)
     sizes = []
     for _ in range(5):
         play(replay, games, 1, 1)
@@ -122,7 +122,7 @@ def test_many_rows_become_several_files_and_come_back_whole(
     replay, games = make(1), Games(spaces(3), NUM_ENVS, seed=0)
     play(replay, games, 1, 4)
     stream = Segments(tmp_path, "replay-0")
-    state = ReplayRows(replay, [stream], True).state()
+    state = ReplayRows(replay, [stream], lambda: True).state()
     assert len(stream.files) > 2
     assert all(0 < file.num_rows < replay.next_row() for file in stream.files)
     other = make(1)

@@ -132,6 +132,7 @@ def test_a_run_stopped_by_its_limit_and_resumed_equals_an_uninterrupted_one(
     parted = train(recipe, tmp_path / "parted", agent_steps=1_320)
     train(recipe, parted, resume=True)
     assert_equal_runs(whole, parted)
+    assert load_latest(parted / "checkpoints").state["inexact"] == []
 
 
 @pytest.mark.parametrize("recipe", ["paac", "dqn"], indirect=True)

@@ -79,6 +79,7 @@ def assert_usable(out: Path) -> None:
     """The weights are finite and play; the checkpoint says that it is not exact."""
     state = load_latest(out / "checkpoints").state
     assert state["exact"] is False
+    assert "do not wait for each other" in state["inexact"][0]
     assert state["progress"]["updates"] > 0
     assert all(torch.isfinite(value).all() for value in state["parameters"]["network"].values())
     assert len(scanline.evaluate(out, episodes=2).scores) == 2
@@ -196,3 +197,4 @@ def test_a_resumed_run_goes_on_with_weights_counts_and_other_games(
     assert state["progress"]["updates"] > saved["progress"]["updates"]
     assert state["parameters"]["version"] > saved["parameters"]["version"]
     assert state["exact"] is False
+    assert "do not wait for each other" in state["inexact"][0]

@@ -17,6 +17,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from ..draws import Choice
 from ..records import ActContext, Acted, Batch, LossResult, QDistribution, Views
 from .exploration import EpsilonGreedy
 from .projection import project, support
@@ -51,6 +52,10 @@ class CategoricalDqn(Replayed):
     @property
     def head(self) -> str:
         return "dueling-categorical" if self.dueling else "categorical"
+
+    @property
+    def evaluation_choice(self) -> Choice:
+        return self.exploration.evaluation_choice
 
     def act(self, outputs: QDistribution, context: ActContext) -> Acted:
         return self.exploration.act(self.expected(outputs.logits), context)

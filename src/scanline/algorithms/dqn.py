@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from ..draws import Choice
 from ..records import ActContext, Acted, Batch, LossResult, QValues, Views
 from .exploration import EpsilonGreedy
 from .replayed import Replayed, followed, target_of, weighted
@@ -49,6 +50,10 @@ class Dqn(Replayed):
     @property
     def head(self) -> str:
         return "dueling" if self.dueling else "q"
+
+    @property
+    def evaluation_choice(self) -> Choice:
+        return self.exploration.evaluation_choice
 
     def act(self, outputs: QValues, context: ActContext) -> Acted:
         return self.exploration.act(outputs.q, context)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from .. import draws
+from ..draws import Choice
 from ..records import ActContext, Acted
 from ..schedules import Linear
 
@@ -43,6 +44,10 @@ class EpsilonGreedy:
                 "and epsilon_start equal to epsilon_end for a constant chance."
             )
 
+    @property
+    def evaluation_choice(self) -> Choice:
+        return Choice(greedy=True, epsilon=self.evaluation_epsilon)
+
     def epsilon(self, agent_steps: int) -> float:
         """Chance of a random action at this count."""
         return Linear(
@@ -52,6 +57,7 @@ class EpsilonGreedy:
         )(agent_steps)
 
     def act(self, q: Tensor, context: ActContext) -> Acted:
-        """Actions for values [b, A]; evaluation has a chance of its own."""
-        epsilon = self.evaluation_epsilon if context.greedy else self.epsilon(context.agent_steps)
+        """Actions for values [b, A]: by the schedule, or by a choice that has its own chance."""
+        choice = context.choice
+        epsilon = choice.epsilon if choice.greedy else self.epsilon(context.agent_steps)
         return Acted(draws.epsilon_greedy(q, epsilon, context.uniforms), {})

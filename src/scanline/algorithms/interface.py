@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from .. import draws
+from ..draws import SAMPLED, Choice
 from ..records import (
     ActContext,
     Acted,
@@ -45,13 +46,15 @@ class Defaults:
     def spanning(self, agent_steps: int) -> Self:
         return self
 
+    @property
+    def evaluation_choice(self) -> Choice:
+        return SAMPLED
+
     def inputs(self, views: Views, observations: Tensor) -> Tensor:
         return observations
 
     def act(self, outputs: Outputs, context: ActContext) -> Acted:
-        if context.greedy:
-            return Acted(outputs.logits.argmax(dim=-1), {})
-        return Acted(draws.categorical(outputs.logits, context.uniforms), {})
+        return Acted(draws.action(outputs.logits, context.uniforms, context.choice), {})
 
     def prepare(self, views: Views, slot: Slot) -> Experience:
         return Experience(slot)

@@ -88,12 +88,12 @@ class Ppo(Defaults):
         return pixels.normalised(views.state, observations) if views.state else observations
 
     def spanning(self, agent_steps: int) -> Self:
-        if self.clip_anneal_agent_steps:
+        if self.clip_anneal == "none" or self.clip_anneal_agent_steps:
             return self
         return dataclasses.replace(self, clip_anneal_agent_steps=agent_steps)
 
     def act(self, outputs: Outputs, context: ActContext) -> Acted:
-        actions = draws.action(outputs.logits, context.uniforms, greedy=context.greedy)
+        actions = draws.action(outputs.logits, context.uniforms, context.choice)
         taken = draws.log_probability(torch.log_softmax(outputs.logits, dim=-1), actions)
         return Acted(actions, {"log_probability": taken, "value": outputs.value})
 

@@ -78,7 +78,7 @@ class Vtrace(Defaults):
         return pixels.normalised(views.state, observations) if views.state else observations
 
     def act(self, outputs: Outputs, context: ActContext) -> Acted:
-        actions = draws.action(outputs.logits, context.uniforms, greedy=context.greedy)
+        actions = draws.action(outputs.logits, context.uniforms, context.choice)
         taken = draws.log_probability(torch.log_softmax(outputs.logits, dim=-1), actions)
         return Acted(actions, {"log_probability": self._bounded(taken)})
 

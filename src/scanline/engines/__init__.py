@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import importlib.metadata
 import importlib.util
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -45,6 +46,7 @@ __all__ = [
     "default_name",
     "kind",
     "pinned",
+    "version",
 ]
 
 
@@ -57,6 +59,8 @@ class EngineKind:
     protocol: str
     """The preset that the engine honours and uses when none is named."""
     build: Callable[[EngineSettings], Engine]
+    version: Callable[[], str]
+    """What games depend on: the version of a package, or a fingerprint of sources."""
     compiled: str | None = None
     """Module of this package that must have been compiled for it."""
 
@@ -74,22 +78,40 @@ def _built_by(module: str) -> Callable[[EngineSettings], Engine]:
     return build
 
 
+def _version_of(package: str) -> Callable[[], str]:
+    def version() -> str:
+        try:
+            return importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            return "not installed"
+
+    return version
+
+
+def _core_fingerprint() -> str:
+    fingerprint: str = importlib.import_module("scanline._native").CORE_FINGERPRINT
+    return f"core {fingerprint}"
+
+
 KINDS: Mapping[str, EngineKind] = {
     "native": EngineKind(
         summary="Our own emulator in C++ threads, equal to ALE.",
         protocol="baselines",
         build=_built_by("native"),
+        version=_core_fingerprint,
         compiled="scanline._native",
     ),
     "ale": EngineKind(
         summary="ale-py's own vector environment in C++ threads, the reference.",
         protocol="ale-vector",
         build=_built_by("ale"),
+        version=_version_of("ale-py"),
     ),
     "gymnasium": EngineKind(
         summary="Worker processes with several environments each, for any Gymnasium id.",
         protocol="as-is",
         build=_built_by("gymnasium"),
+        version=_version_of("gymnasium"),
     ),
 }
 
@@ -102,6 +124,11 @@ def kind(name: str) -> EngineKind:
             f"There is no engine {name!r}; did you mean {near!r}? One of {', '.join(KINDS)}."
         )
     return KINDS[name]
+
+
+def version(name: str) -> str:
+    """An engine with what its games depend on, such as `native core 0123456789ab`."""
+    return f"{name} {kind(name).version()}"
 
 
 def default_name(game: Game) -> str:

@@ -1,6 +1,6 @@
 """Evaluation: whole games played with frozen weights.
 
-Takes an engine, a policy and a number of games; gives their scores.
+Takes an engine, a policy and a number of games; gives their scores, with what they depend on.
 Knows no learner: the weights are whatever the policy acts with.
 
 Exactly that many games are started and every started game is played to its end. Stopping at the
@@ -13,12 +13,26 @@ from __future__ import annotations
 import math
 import statistics
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any, Protocol
 
+from .. import engines
+from ..draws import Choice
 from ..engines.interface import Engine
 from ..records import EpisodeEnd, Policy, Slot
 from ..samplers import LockstepSampler
+
+
+class Player(Policy, Protocol):
+    """A policy that says how it plays."""
+
+    @property
+    def choice(self) -> Choice:
+        """How it chooses actions."""
+
+    @property
+    def agent_steps(self) -> int:
+        """Agent steps of the run: where its schedules stand."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +44,12 @@ class Scores:
     seconds: float
     num_unfinished: int = 0
     """Games that a limit on agent steps cut; they have no score."""
+    agent_steps: int
+    """Agent steps of the run that was evaluated: where its schedules stood."""
+    actions: str
+    """How actions were chosen: sampled as in training, greedy, or greedy with an epsilon."""
+    engine: str
+    """The engine with its version; of our own emulator a fingerprint of its sources."""
 
     @property
     def mean(self) -> float:
@@ -43,13 +63,24 @@ class Scores:
 
     def sentence(self) -> str:
         cut = f", {self.num_unfinished} more not finished" if self.num_unfinished else ""
+        about = (
+            f"after {self.agent_steps:,} agent steps, actions {self.actions}, "
+            f"engine {self.engine} ({self.seconds:.1f} s)"
+        )
         if not self.scores:
-            return f"no game finished{cut} ({self.seconds:.1f} s)"
+            return f"no game finished{cut}; {about}"
         low, high = min(self.scores), max(self.scores)
         return (
             f"{len(self.scores)} games: mean {self.mean:.2f}, deviation {self.deviation:.2f}, "
-            f"lowest {low:g}, highest {high:g}{cut} ({self.seconds:.1f} s)"
+            f"lowest {low:g}, highest {high:g}{cut}; {about}"
         )
+
+    def record(self) -> dict[str, Any]:
+        """Plain figures for a log: equal runs give equal ones, so no seconds."""
+        mean = self.mean if self.scores else None
+        figures = {"mean": mean, "deviation": self.deviation, **asdict(self)}
+        del figures["seconds"]
+        return {name: list(v) if isinstance(v, tuple) else v for name, v in figures.items()}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,10 +103,9 @@ class Amount:
 
 def play_games(
     engine: Engine,
-    policy: Policy,
+    player: Player,
     amount: Amount,
     seed: int,
-    after_step: Callable[[Slot], None] | None = None,
 ) -> Scores:
     """Plays the first games that the engine's environments start, each to its end."""
     begun, num_envs = time.perf_counter(), engine.settings.num_envs
@@ -86,10 +116,8 @@ def play_games(
     finished: dict[int, EpisodeEnd] = {}
     agent_steps = num_ended = 0
     while not amount.is_reached(len(finished), agent_steps):
-        sampler.collect(policy, into=slot)
+        sampler.collect(player, into=slot)
         agent_steps += num_envs
-        if after_step is not None:
-            after_step(slot)
         ends = sampler.drain_episodes()
         num_ended += len(ends)
         finished |= {end.started_at: end for end in ends if end.started_at < most_games}
@@ -99,4 +127,7 @@ def play_games(
         lengths_agent_steps=tuple(game.length_agent_steps for game in games),
         seconds=time.perf_counter() - begun,
         num_unfinished=int(min(most_games, num_ended + num_envs)) - len(games),
+        agent_steps=player.agent_steps,
+        actions=str(player.choice),
+        engine=engines.version(engine.name),
     )

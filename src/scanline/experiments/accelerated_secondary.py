@@ -173,7 +173,7 @@ def _pause(
     learners = {"first": parts.loop.parameters, "second": second.learner}
     found: dict[str, Any] = {"agent_steps": session.progress.agent_steps}
     for name, learner in learners.items():
-        policy = training.policy_of(second.plan, learner)
+        policy = training.policy_of(second.plan, learner, found["agent_steps"])
         scores = training.score(second.plan, policy, games=0, most_agent_steps=most_agent_steps)
         found[f"{name}_score"] = scores.mean if scores.scores else None
         found[f"{name}_norm"] = parameter_norm(learner)

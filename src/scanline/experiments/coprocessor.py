@@ -21,6 +21,7 @@ from typing import ParamSpec, TypeVar
 
 from torch import Tensor, nn
 
+from ..draws import Choice
 from ..records import (
     ActContext,
     Acted,
@@ -113,6 +114,10 @@ class Around:
 
     def spanning(self, agent_steps: int) -> Algorithm:
         return replace(self, inner=self.inner.spanning(agent_steps))
+
+    @property
+    def evaluation_choice(self) -> Choice:
+        return self.inner.evaluation_choice
 
     def inputs(self, views: Views, observations: Tensor) -> Tensor:
         return self.inner.inputs(views, observations)

@@ -123,7 +123,7 @@ def _measured(experiment: Experiment, cell: Cell, before: Mapping[str, Record]) 
         "settings": _plain(cell.settings),
         "seconds": round(time.monotonic() - begun, 3),
         "machine": machine_record(),
-        "versions": versions("", ""),
+        "versions": versions(),
         "result": _plain(result),
     }
 

@@ -7,10 +7,11 @@ A published network is a row in trunks.py; heads.py says what comes out.
 
 from .build import Network, OwnNetwork, build, descriptions
 from .heads import HeadSettings
-from .kernels import Kernels, share_cores, share_cores_here
+from .kernels import FINGERPRINT, Kernels, share_cores, share_cores_here
 from .memory import Memory
 
 __all__ = [
+    "FINGERPRINT",
     "HeadSettings",
     "Kernels",
     "Memory",

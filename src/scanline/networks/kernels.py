@@ -18,9 +18,11 @@ from typing import Literal
 
 import torch
 
-from .._native import keep_freed_memory, set_layer_threads
+from .._native import LAYERS_FINGERPRINT, keep_freed_memory, set_layer_threads
 
 Kernels = Literal["native", "torch"]
+FINGERPRINT: str = LAYERS_FINGERPRINT
+"""A short hash of our kernels' sources."""
 
 
 def share_cores(num_threads: int, native: bool) -> None:

@@ -22,6 +22,7 @@ from ..runners.evaluating import EvaluationSettings
 from ..runners.free_running import FreeRunning
 from ..runners.off_policy import Alternate
 from ..samplers import DynamicSettings, SamplingSettings
+from ..schedules import Schedule
 from ..stores import ReplaySettings, RolloutSettings, SegmentSettings, WindowSettings
 
 Network = str | Callable[[Spaces], torch.nn.Module]
@@ -179,6 +180,19 @@ class Recipe:
             raise ValueError(
                 f"rule='multi-step-adam' needs kind='adam', not {self.optimiser.kind!r}."
             )
+
+    def schedules(self, agent_steps: int = 0) -> tuple[Algorithm, Schedule]:
+        """All that depends on a run's length: the algorithm with its schedules, and the learning
+        rate, for a run of so many agent steps; 0 for the recipe's own."""
+        span = agent_steps or self.agent_steps
+        rate = self.optimiser.schedule(span, self.sampling.num_envs)
+        return self.algorithm.spanning(span), rate
+
+    @property
+    def span_agent_steps(self) -> int | None:
+        """Agent steps over which schedules are stretched; None where none spans the run."""
+        same = self.schedules() == self.schedules(2 * self.agent_steps)
+        return None if same else self.agent_steps
 
     def replace(self, **changes: Any) -> Recipe:
         """A copy with settings of any part changed by name."""

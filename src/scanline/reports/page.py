@@ -56,6 +56,7 @@ def html(runs: Sequence[RunFiles]) -> str:
     parts = [
         f"<h1>{escape(title)}</h1>",
         *(f'<p class="sub">{escape(_about(run))}</p>' for run in runs[:1] if len(runs) == 1),
+        *(f'<p class="sub">{escape(line)}</p>' for line in _inexact(runs)),
         "<h2>Results</h2>" + _headlines(runs),
         charts.legend(list(_named(runs))) if len(runs) > 1 else "",
         _section("Score", _score_charts(runs)),
@@ -89,6 +90,16 @@ def _about(run: RunFiles) -> str:
     ]
     resumed = run.record.get("resumed", [])
     return "; ".join([*words, *([f"resumed {len(resumed)} times"] if resumed else [])])
+
+
+def _inexact(runs: Sequence[RunFiles]) -> Iterable[str]:
+    """A line for each run that a resume may have changed, or would."""
+    for name, run in _named(runs).items():
+        if reasons := run.record.get("inexact"):
+            yield (
+                f"{name} is not exact: once resumed, it does not end bit for bit like a run that "
+                f"was never stopped ({'; '.join(reasons)})."
+            )
 
 
 def _headlines(runs: Sequence[RunFiles]) -> str:

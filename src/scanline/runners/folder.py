@@ -13,12 +13,12 @@ import importlib.metadata
 import json
 import platform
 import time
-import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any
 
+from ..settings import ABSENT, Difference, differences, plain
 from .durable import UNFINISHED, disk_errors, replace_file
 from .lock import LOCK, Lock
 from .machine import machine_record
@@ -28,7 +28,7 @@ FORMAT_VERSION = 1
 
 MAY_DIFFER = frozenset(
     {
-        *("agent_steps", "seconds", "target_score"),
+        *("agent_steps", "seconds", "target_score", "stop_if_too_slow", "evaluation_games"),
         *("save_every_agent_steps", "save_every_minutes", "save_at_end"),
         *("keep_checkpoints", "milestone_every_agent_steps", "replay_segment_agent_steps"),
         *("tensorboard", "stuck_seconds", "live", "refresh_seconds", "plain_seconds"),
@@ -43,17 +43,6 @@ class RunFolderError(RuntimeError):
     """A folder cannot be used as asked."""
 
 
-class Difference(NamedTuple):
-    """One setting that is not what it was."""
-
-    name: str
-    before: Any
-    now: Any
-
-    def __str__(self) -> str:
-        return f"{self.name} was {self.before!r} and is now {self.now!r}"
-
-
 def default_folder(game: str, recipe: str, seed: int, clock_seconds: float | None = None) -> Path:
     """`runs/game__recipe__seed__time`, with nothing in it that a file system dislikes."""
     at = time.strftime("%Y%m%d-%H%M%S", time.localtime(clock_seconds))
@@ -61,13 +50,13 @@ def default_folder(game: str, recipe: str, seed: int, clock_seconds: float | Non
     return Path("runs") / "".join(c if c.isalnum() or c in "._-" else "-" for c in name)
 
 
-def versions(engine: str, engine_version: str) -> dict[str, str]:
-    """Versions that a result may depend on."""
+def versions(**parts: str) -> dict[str, str]:
+    """Versions that a result may depend on, with those of parts that the caller knows."""
     names = ("scanline", "torch", "numpy", "gymnasium")
     return {
         **{name: _version(name) for name in names},
         "python": platform.python_version(),
-        "engine": f"{engine} {engine_version}",
+        **parts,
     }
 
 
@@ -85,11 +74,12 @@ class RunFolder:
         _refuse_occupied(path)
         record = {
             "format_version": FORMAT_VERSION,
-            "settings": _plain(settings),
+            "settings": plain(settings),
             "versions": dict(versions),
             "machine": machine_record(),
             "started": _now(),
             "resumed": [],
+            "inexact": [],
         }
         with disk_errors(f"the run folder {path}", "choose another folder with --out"):
             path.mkdir(parents=True, exist_ok=True)
@@ -111,9 +101,8 @@ class RunFolder:
         with disk_errors(f"the run folder {path}", "free some space and try again"):
             lock = Lock(path)
             try:
-                _refuse_different(path, record["settings"], _plain(settings))
-                _warn_of_versions(path, record["versions"], versions)
-                record["settings"] = _plain(settings)
+                _refuse_different(path, record, settings)
+                record |= {"settings": plain(settings), "inexact": []}
                 record["resumed"] += [{"at": _now(), "versions": dict(versions)}]
                 _write_record(path, record)
             except BaseException:
@@ -124,6 +113,12 @@ class RunFolder:
     @property
     def checkpoints(self) -> Path:
         return self.path / "checkpoints"
+
+    def mark_inexact(self, reasons: Sequence[str]) -> None:
+        """Records why the run is not exact, for reports."""
+        self.record["inexact"] = list(reasons)
+        with disk_errors(str(self.path / SETTINGS), "free some space and continue with --resume"):
+            _write_record(self.path, self.record)
 
     def close(self) -> None:
         """Lets other processes write; may be called twice."""
@@ -156,12 +151,30 @@ def read_record(path: Path) -> dict[str, Any]:
     return record
 
 
-def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[Difference]:
-    """Settings that differ, by dotted name."""
-    flat_before, flat_now = _flat(_plain(before)), _flat(_plain(now))
-    names = dict.fromkeys((*flat_before, *flat_now))
-    pairs = (Difference(n, flat_before.get(n), flat_now.get(n)) for n in names)
-    return [pair for pair in pairs if pair.before != pair.now]
+def refuse_other_names(
+    path: Path, record: Mapping[str, Any], settings: Mapping[str, Any]
+) -> list[Difference]:
+    """Refuses a run whose record has other names or kinds; gives the settings that differ.
+
+    What is unknown here was removed or renamed since, and what the record lacks was decided by the
+    scanline that wrote it: neither can be guessed. Settings that touch no learning may lack.
+    """
+    all_found = differences(record["settings"], settings)
+    found = [each for each in all_found if each.name.split(".")[-1] not in MAY_DIFFER]
+    unknown = [each.name for each in found if each.now is ABSENT]
+    lacking = [each.name for each in found if each.before is ABSENT]
+    kinds = [str(each) for each in found if each.name.endswith(".type")]
+    if unknown or lacking or kinds:
+        faults = [f"has settings that are unknown here ({', '.join(unknown)})"] if unknown else []
+        faults += [f"lacks settings that are there now ({', '.join(lacking)})"] if lacking else []
+        faults += [f"has parts of another kind ({'; '.join(kinds)})"] if kinds else []
+        version = record.get("versions", {}).get("scanline", "unknown")
+        raise RunFolderError(
+            f"The record of the run {path} {' and '.join(faults)}, so that it cannot be said what "
+            f"the run was; use the scanline and the recipe that wrote it (version {version}), or "
+            "start a new run with another --out."
+        )
+    return found
 
 
 def _refuse_occupied(path: Path) -> None:
@@ -180,9 +193,8 @@ def _refuse_occupied(path: Path) -> None:
         )
 
 
-def _refuse_different(path: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    found = [d for d in differences(before, now) if d.name.split(".")[-1] not in MAY_DIFFER]
-    if found:
+def _refuse_different(path: Path, record: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    if found := refuse_other_names(path, record, now):
         raise RunFolderError(
             f"The run {path} cannot be resumed with other settings: "
             f"{'; '.join(map(str, found))}. Give the settings of the run, or start a new one "
@@ -190,40 +202,8 @@ def _refuse_different(path: Path, before: Mapping[str, Any], now: Mapping[str, A
         )
 
 
-def _warn_of_versions(path: Path, before: Mapping[str, str], now: Mapping[str, str]) -> None:
-    found = differences(before, now)
-    if found:
-        warnings.warn(
-            f"The run {path} goes on with other versions and may not end bit for bit as it would "
-            f"have: {'; '.join(map(str, found))}.",
-            stacklevel=3,
-        )
-
-
 def _write_record(path: Path, record: Mapping[str, Any]) -> None:
     replace_file(path / SETTINGS, (json.dumps(record, indent=2) + "\n").encode())
-
-
-def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
-    """As JSON gives it back: tuples become lists, and what JSON cannot hold its name."""
-    plain: dict[str, Any] = json.loads(json.dumps(values, default=_name_of))
-    return plain
-
-
-def _name_of(value: Any) -> str:
-    if isinstance(value, Path):
-        return str(value)
-    return str(getattr(value, "__qualname__", type(value).__qualname__))
-
-
-def _flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for key, value in values.items():
-        if isinstance(value, Mapping) and value:
-            flat |= _flat(value, f"{prefix}{key}.")
-        else:
-            flat[prefix + key] = value
-    return flat
 
 
 def _version(name: str) -> str:

@@ -1,8 +1,8 @@
 """Instruments: norms and angles of gradients, off unless asked for.
 
 Takes a batch and its loss at the updates that are measured; gives metrics for the log: norms of
-parameters, gradients and steps, by layer and in total (Stooke and Abbeel's figures 6 and 8), and
-the cosine between the gradients of half a batch and of all of it (their section 5.5).
+parameters, gradients and steps, by layer and in total (Stooke and Abbeel 2018, Figures 6 and 8),
+and the cosine between the gradients of half a batch and of all of it (their section 5.5).
 Knows no network and no algorithm; changes nothing that is learned.
 
 Norms cost one pass over the parameters, a cosine three halves of an update: both are taken at every

@@ -11,7 +11,7 @@ files with it at the next checkpoint.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from ..records import State
 from ..stores import Replay
@@ -27,11 +27,11 @@ class ReplayRows:
         self,
         replay: Replay,
         streams: Sequence[Segments],
-        games_go_on: bool,
+        games_go_on: Callable[[], bool],
         segment_rows: int = 0,
     ) -> None:
-        """`games_go_on`: whether the engine's games are in the checkpoint too; `segment_rows`: rows
-        that become a segment between checkpoints, 0 for none."""
+        """`games_go_on`: whether the games go on that the rows are of, asked once samplers are
+        loaded; `segment_rows`: rows that become a segment between checkpoints, 0 for none."""
         self._replay, self._streams, self._games_go_on = replay, streams, games_go_on
         self._segment_rows, self._most_bytes = segment_rows, MOST_BYTES_PER_SEGMENT
 
@@ -72,5 +72,5 @@ class ReplayRows:
             for first, columns in stream.read():
                 self._replay.restore_rows(first, columns, writer)
         self._replay.load(state["replay"])
-        if not self._games_go_on:
+        if not self._games_go_on():
             self._replay.cut()

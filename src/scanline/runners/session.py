@@ -19,9 +19,11 @@ from pathlib import Path
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from ..records import EpisodeEnd, Saved, Slot
+from . import exactness
 from .checkpoint import Checkpoint, Checkpoints, CheckpointSettings
 from .clock import EVALUATION, OTHER, Spans
 from .evaluating import Evaluations
+from .exactness import Exactness, reasons_in
 from .folder import RunFolder
 from .live import LiveSettings, LiveView
 from .progress import Metric, Progress, ProgressSettings
@@ -135,8 +137,10 @@ class Session:
         self._title = title
         self._live: LiveView | None = None
         self._saved: Mapping[str, Saved] = {}
-        self.is_exact = True
-        """Whether a resumed run would end bit for bit like this one."""
+        self.exactness = Exactness()
+        """Why a resumed run may not end bit for bit like this one; set before `running`."""
+        self.say: Callable[[str], None] = lambda sentence: None
+        """Takes sentences for the user; set before `running`."""
         self._growing: list[Growing] = []
         self.evaluations: Evaluations | None = None
         """Where pauses for evaluation are wanted; set before `running`."""
@@ -162,6 +166,7 @@ class Session:
             if not self._loaded(self._checkpoints.latest() if resume else None):
                 begin()
                 self.spans.restart()
+            self._mark(self.exactness.begin())
             self._saves.saved(self.progress.agent_steps)
             self.progress.open(self.folder.path)
             stack.callback(self.progress.close)
@@ -260,12 +265,19 @@ class Session:
         """Told what belongs to no update."""
         self.progress.note_values(metrics)
 
-    def save(self, exact: bool = True) -> None:
-        """Writes a checkpoint of all parts."""
+    def save(self, *inexact: str) -> None:
+        """Writes a checkpoint of all parts; with the reasons why it cannot be exact, if any."""
         state = {name: part.state() for name, part in self._saved.items()}
-        exact = exact and self.is_exact
-        self._checkpoints.save({"exact": exact, **state}, self.progress.agent_steps)
+        self._mark(self.exactness.add([*inexact, *reasons_in(state)]))
+        state = {**self.exactness.state(), **state}
+        self._checkpoints.save(state, self.progress.agent_steps)
         self._saves.saved(self.progress.agent_steps)
+
+    def _mark(self, reasons: Sequence[str]) -> None:
+        """Shows reasons that were not known before, and writes them into the run's record."""
+        if reasons:
+            self.say(exactness.sentence(reasons))
+            self.folder.mark_inexact(self.exactness.reasons)
 
     def _loaded(self, found: Checkpoint | None) -> bool:
         """Whether there was a checkpoint; a run killed before its first one begins again."""
@@ -275,12 +287,7 @@ class Session:
             return False
         for name, part in self._saved.items():
             part.load(found.state[name])
-        if not found.state["exact"] and self.is_exact:
-            warnings.warn(
-                f"{found.path} was saved when the run failed: it goes on from there, but not bit "
-                "for bit as it would have without the failure.",
-                stacklevel=2,
-            )
+        self._mark(self.exactness.resumed(found.state, found.agent_steps))
         return True
 
     def _rescue(self) -> None:
@@ -291,7 +298,7 @@ class Session:
         if not self._peers.give_up() and self._checkpoints.any_complete:
             return
         try:
-            self.save(exact=False)
+            self.save(f"saved when it failed after {self.progress.agent_steps:,} agent steps")
         except Exception as error:  # the first error is the one to show
             warnings.warn(f"No checkpoint could be saved of the failed run: {error}", stacklevel=2)
 

@@ -20,7 +20,7 @@ import numpy as np
 import torch
 
 from .. import streams
-from ..engines.interface import Engine, EngineError
+from ..engines.interface import Engine
 from ..records import Array, EpisodeEnd, Policy, Slot, State, StepArrays, to_array
 from .episodes import Episodes
 from .lanes import Edge, Place, Scratch
@@ -122,6 +122,8 @@ class LockstepSampler:
         self._draws = [streams.EnvStream(seed, "act", ids[envs]) for envs in self._groups]
         self._episodes = Episodes(self._num_envs)
         self._env_steps = 0
+        self.games_go_on = True
+        """Whether the games in play are those of the state that was loaded."""
         frames = (spaces.stack, self._num_envs, *spaces.frame_shape)
         self._edge = Edge(
             np.zeros(frames, spaces.frame_dtype), np.ones(self._num_envs, dtype=np.uint8)
@@ -269,26 +271,26 @@ class LockstepSampler:
 
     def state(self) -> State:
         """Everything that the next `collect` depends on; environments only where they can tell."""
-        return {
+        state: State = {
             "window": torch.from_numpy(self._edge.frames.copy()),
             "depth": torch.from_numpy(self._edge.depth.copy()),
             "env_steps": self._env_steps,
             "episodes": self._episodes.state(),
-            "environments": self._snapshots(),
+            "environments": None,
         }
-
-    def _snapshots(self) -> list[bytes] | None:
-        """None where the engine has none, or has lost its environments."""
-        try:
-            return self._engine.snapshot() if self._engine.can_snapshot else None
-        except (EngineError, RuntimeError):
-            return None
+        if self._engine.can_snapshot:
+            try:
+                state["environments"] = self._engine.snapshot()
+            except Exception as error:  # a lost environment must not cost the weights
+                state["inexact"] = f"environments could not be saved ({error})"
+        return state
 
     def load(self, state: State) -> None:
         """Continues exactly, or with new games where the engine has no snapshots."""
         self._env_steps = state["env_steps"]
         self._episodes.load(state["episodes"])
-        if state["environments"] is None:
+        self.games_go_on = state["environments"] is not None
+        if not self.games_go_on:
             self.abandon()
             return
         Edge(to_array(state["window"]), to_array(state["depth"])).copy_to(self._edge)

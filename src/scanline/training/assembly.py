@@ -36,6 +36,7 @@ from ..stores import (
     WindowSettings,
     WindowStore,
 )
+from . import exact
 from .learners import cores_of_one, device_of
 from .models import build_memory, build_network
 from .plan import Plan
@@ -154,8 +155,10 @@ class Parts:
     """What plays and learns where the pace is concurrent."""
     learners: Learners = field(default_factory=Learners)
 
-    is_exact = True
-    """Whether a resumed run ends bit for bit like one that was not stopped."""
+    @property
+    def inexact(self) -> list[str]:
+        """Why a resumed run cannot end bit for bit like one that was never stopped."""
+        return exact.reasons(self.plan, self.engine)
 
     @property
     def engine(self) -> Engine:
@@ -169,9 +172,9 @@ class Parts:
     def parameters(self) -> parameters.LocalParameters:
         return self.loop.parameters
 
-    def policy(self) -> acting.NetworkPolicy:
-        """Plays with the present weights."""
-        return policy_of(self.plan, self.loop.parameters)
+    def policy(self, agent_steps: int) -> acting.EvaluationPolicy:
+        """Plays with the present weights, schedules at so many agent steps."""
+        return policy_of(self.plan, self.loop.parameters, agent_steps)
 
     def note(self) -> dict[str, Any]:
         """What a measurement of this run should tell besides its rates."""
@@ -284,7 +287,8 @@ def wire(
 ) -> Parts:
     """The engines of a learner with everything around them."""
     recipe, pace = plan.recipe, plan.recipe.pace
-    algorithm = attachments.around(recipe.algorithm.spanning(recipe.agent_steps))
+    spanned, learning_rate = recipe.schedules()
+    algorithm = attachments.around(spanned)
     learner = build_learner(plan, built[0].spaces, plan.run.seed, learners)
     side_by_side = isinstance(pace, Concurrent)
     samplers = [
@@ -297,7 +301,7 @@ def wire(
         store=build_store(plan, built[0], say, learners),
         algorithm=algorithm,
         parameters=learner,
-        learning_rate=recipe.optimiser.schedule(recipe.agent_steps, recipe.sampling.num_envs),
+        learning_rate=learning_rate,
         memory=build_memory(recipe, learner),
         instruments=Instruments(plan.run.instruments, learner.network),
     )
@@ -389,5 +393,4 @@ def saved_store(
     writers, envs = range(len(samplers)), sum(s.engine.settings.num_envs for s in samplers)
     streams = [session.segments(f"replay-{learners.rank + writer}") for writer in writers]
     rows = session.replay_segment_agent_steps // (envs * learners.count)
-    can_snapshot = samplers[0].engine.can_snapshot
-    return ReplayRows(store, streams, games_go_on=can_snapshot, segment_rows=rows)
+    return ReplayRows(store, streams, lambda: all(s.games_go_on for s in samplers), rows)

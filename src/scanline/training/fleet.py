@@ -89,21 +89,21 @@ class FleetParts:
     owner: Owner
     store: SharedStore
     fleet: Fleet
-    is_exact = False
+    inexact = ("learners of a central store do not wait for each other",)
     peers = None
 
     @property
     def parameters(self) -> parameters.LocalParameters:
         return self.owner.pull()
 
-    def policy(self) -> acting.NetworkPolicy:
-        """Plays with the newest central weights."""
+    def policy(self, agent_steps: int) -> acting.EvaluationPolicy:
+        """Plays with the newest central weights, schedules at so many agent steps."""
 
         def source() -> tuple[Views, int]:
             learner = self.owner.pull()
             return learner.views, learner.version
 
-        return policy_from(self.plan, source)
+        return policy_from(self.plan, source, agent_steps)
 
     def note(self) -> dict[str, Any]:
         """Histogram of the policy lag: updates to agent steps."""
@@ -217,7 +217,7 @@ def _loop(
     plan: Plan, engine: Engine, learner: CentralParameters, journal: Journal, num_learners: int
 ) -> on_policy.Loop:
     recipe = plan.recipe
-    algorithm = recipe.algorithm.spanning(recipe.agent_steps)
+    algorithm, learning_rate = recipe.schedules()
     policy: Policy = acting.NetworkPolicy(algorithm, lambda: (learner.views, learner.version))
     assert isinstance(recipe.exchange, CentralSettings)
     if recipe.exchange.poll_steps:
@@ -236,7 +236,7 @@ def _loop(
         parameters=learner,
         memory=build_memory(recipe, learner),
         instruments=Instruments(plan.run.instruments, learner.network),
-        learning_rate=recipe.optimiser.schedule(recipe.agent_steps, recipe.sampling.num_envs),
+        learning_rate=learning_rate,
     )
 
 

@@ -60,14 +60,15 @@ def free_run(plan: Plan, engine: Engine, published: Published, around: Around) -
     sampling, kind, pace = recipe.sampling, recipe.store, recipe.pace
     assert isinstance(sampling, DynamicSettings) and isinstance(kind, SegmentSettings)
     assert isinstance(pace, FreeRunning)
-    columns = recipe.algorithm.columns(engine.spaces)
+    algorithm, learning_rate = recipe.schedules()
+    columns = algorithm.columns(engine.spaces)
     store = SegmentQueue(engine.spaces, columns, sampling.shape(), kind)
     works = Works(
         sampler=DynamicSampler(engine, store, sampling, plan.run.seed),
         store=store,
-        algorithm=around(recipe.algorithm.spanning(recipe.agent_steps)),
+        algorithm=around(algorithm),
         published=published,
-        learning_rate=recipe.optimiser.schedule(recipe.agent_steps, sampling.num_envs),
+        learning_rate=learning_rate,
     )
     return FreeRun(works, pace, plan.run.seed)
 
@@ -79,16 +80,16 @@ class FreeParts:
     plan: Plan
     protocol: Protocol
     run: Run
-    is_exact = False
+    inexact = ("its agents, predictors and trainers do not wait for each other",)
     peers = None
 
     @property
     def parameters(self) -> LocalParameters:
         return self.run.published.parameters
 
-    def policy(self) -> acting.NetworkPolicy:
-        """Plays with the newest published weights."""
-        return policy_from(self.plan, self.run.published.source())
+    def policy(self, agent_steps: int) -> acting.EvaluationPolicy:
+        """Plays with the newest published weights, schedules at so many agent steps."""
+        return policy_from(self.plan, self.run.published.source(), agent_steps)
 
     def note(self) -> dict[str, Any]:
         """Numbers of threads, histograms, and what the controller measured.

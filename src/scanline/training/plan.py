@@ -118,15 +118,23 @@ def synchronous(plan: Plan) -> Plan:
 
 def read_plan(run: Path, recipe: Recipe | None = None) -> Plan:
     """The plan of a run, from its folder; a recipe made in Python must be handed in again."""
-    record = folder.read_record(run)["settings"]
-    if recipe is None and not record["recipe"]["source"]:
+    record = folder.read_record(run)
+    if recipe is None and not record["settings"]["recipe"]["source"]:
         raise ValueError(
             f"{run} was trained with a recipe made in Python; hand it in: recipe=Recipe(...)."
         )
-    return plan_from(record, recipe)
+    now = settings.to_dict(_unchanged(record["settings"], recipe))
+    # The protocol in full stands beside the plan, as the engine honoured it.
+    protocol = {"protocol": record["settings"]["protocol"]}
+    folder.refuse_other_names(run, record, now | protocol)
+    return plan_from(record["settings"], recipe)
 
 
 def plan_from(record: Mapping[str, Any], recipe: Recipe | None = None) -> Plan:
     """The plan that `settings.to_dict` wrote."""
-    chosen = recipe or recipes.find(record["recipe"]["source"])
-    return settings.restore(Plan(game=record["game"], recipe=chosen), record)
+    return settings.restore(_unchanged(record, recipe), record)
+
+
+def _unchanged(record: Mapping[str, Any], recipe: Recipe | None) -> Plan:
+    """The recipe's own plan for the game."""
+    return Plan(game=record["game"], recipe=recipe or recipes.find(record["recipe"]["source"]))

@@ -16,9 +16,9 @@ import torch
 
 from .. import engines, evaluation, protocols, streams
 from ..engines import Engine
-from ..evaluation import Scores
+from ..evaluation import Player, Scores
 from ..recipes import Recipe
-from ..records import Array, Policy
+from ..records import Array
 from ..runners import checkpoint
 from ..runners.evaluating import Evaluations
 from .assembly import build_learner, engine_settings
@@ -49,7 +49,7 @@ def evaluation_engine(plan: Plan, *, games: int, seed: int) -> Engine:
 
 def score(
     plan: Plan,
-    policy: Policy,
+    player: Player,
     *,
     games: int,
     most_agent_steps: int = 0,
@@ -59,29 +59,27 @@ def score(
     amount = evaluation.Amount(num_games=games, most_agent_steps=most_agent_steps)
     engine = evaluation_engine(plan, games=games or _MOST_SLOTS, seed=seed)
     try:
-        return evaluation.play_games(engine, policy, amount, seed)
+        return evaluation.play_games(engine, player, amount, seed)
     finally:
         engine.close()
 
 
 def evaluations_of(
-    plan: Plan, policy: Policy, say: Callable[[str], None] = print
+    plan: Plan, player_at: Callable[[int], Player], say: Callable[[str], None] = print
 ) -> Evaluations | None:
-    """Pauses as the recipe asks for them, with games of their own; None where it asks for none."""
+    """Pauses as the recipe asks for them, with games of their own; None where it asks for none.
+
+    `player_at` gives the present weights as a policy, with schedules at so many agent steps.
+    """
     kind = plan.recipe.evaluation
     if not kind.evaluate_every_agent_steps:
         return None
 
     def evaluate(agent_steps: int) -> dict[str, Any]:
         limits = {"games": kind.pause_games, "most_agent_steps": kind.pause_agent_steps}
-        found = score(plan, policy, **limits)
-        say(f"Evaluation after {agent_steps:,} agent steps: {found.sentence()}.")
-        return {
-            "mean": found.mean if found.scores else None,
-            "deviation": found.deviation,
-            "scores": list(found.scores),
-            "num_unfinished": found.num_unfinished,
-        }
+        found = score(plan, player_at(agent_steps), **limits)
+        say(f"Evaluation: {found.sentence()}.")
+        return found.record()
 
     return Evaluations(kind, evaluate)
 
@@ -89,14 +87,16 @@ def evaluations_of(
 class LoadedPolicy:
     """Weights of a run, ready to act."""
 
-    def __init__(self, plan: Plan, checkpoint_state: Mapping[str, Any], greedy: bool) -> None:
+    def __init__(
+        self, plan: Plan, checkpoint_state: Mapping[str, Any], greedy: bool | None
+    ) -> None:
         engine = evaluation_engine(plan, games=1, seed=EVALUATION_SEED)
         self.plan, self.spaces = plan, engine.spaces
         engine.close()
         learner = build_learner(plan, self.spaces, seed=0)
         learner.load(checkpoint_state["parameters"])
         self.agent_steps: int = checkpoint_state["progress"]["agent_steps"]
-        self.policy = policy_of(plan, learner, greedy)
+        self.policy = policy_of(plan, learner, self.agent_steps, greedy)
         self._calls = 0
 
     def act(self, observations: Array) -> Array:
@@ -105,14 +105,18 @@ class LoadedPolicy:
         batch = torch.as_tensor(np.asarray(observations)[None] if alone else observations)
         numbers = streams.uniforms(EVALUATION_SEED, "policy", np.arange(len(batch)), self._calls)
         self._calls += 1
-        actions = self.policy(batch, torch.from_numpy(numbers[:, :2].copy()), self.agent_steps)[0]
+        actions = self.policy(batch, torch.from_numpy(numbers[:, :2].copy())).actions
         return np.asarray(actions[0] if alone else actions)
 
 
 def load_policy(
-    run: str | Path, *, greedy: bool = False, recipe: Recipe | None = None
+    run: str | Path, *, greedy: bool | None = None, recipe: Recipe | None = None
 ) -> LoadedPolicy:
-    """The newest weights of a run as a policy: `policy.act(observations)`."""
+    """The newest weights of a run as a policy: `policy.act(observations)`.
+
+    Actions are chosen as the algorithm declares for its evaluations, or as `greedy` says: the best
+    one, or as in training.
+    """
     plan = read_plan(Path(run), recipe)
     found = checkpoint.load_latest(Path(run) / "checkpoints", check_segments=False)
     return LoadedPolicy(plan, found.state, greedy)
@@ -122,11 +126,14 @@ def evaluate(
     run: str | Path,
     episodes: int = 30,
     *,
-    greedy: bool = False,
+    greedy: bool | None = None,
     seed: int = EVALUATION_SEED,
     recipe: Recipe | None = None,
 ) -> Scores:
-    """Plays whole games with the newest weights of a run, started first counted first."""
+    """Plays whole games with the newest weights of a run, started first counted first.
+
+    Schedules stand where the run has brought them; `greedy` as in `load_policy`.
+    """
     loaded = load_policy(run, greedy=greedy, recipe=recipe)
     return score(loaded.plan, loaded.policy, games=episodes, seed=seed)
 
@@ -135,7 +142,7 @@ def film(
     run: str | Path,
     *,
     out: str | Path | None = None,
-    greedy: bool = False,
+    greedy: bool | None = None,
     seed: int = 0,
     most_agent_steps: int = 4_000,
 ) -> evaluation.Film:

@@ -18,12 +18,13 @@ from ..parameters import CentralSettings, Learners
 from ..recipes import Recipe
 from ..runners import folder
 from ..runners.clock import EVALUATION, Spans
+from ..runners.exactness import Exactness
 from ..runners.free_running import FreeRunning
 from ..runners.learners import Following
 from ..runners.progress import Progress, ProgressSettings
 from ..runners.session import Session
 from ..runners.stopping import Limits, Stop
-from . import learners
+from . import exact, learners
 from .assembly import Attachments, Parts, Say, assemble
 from .fleet import FleetParts, assemble_fleet
 from .free import FreeParts, assemble_free
@@ -46,6 +47,8 @@ class Run:
     stop: Stop
     confirmation: Scores | None = None
     """Evaluation games that confirm a reached target score."""
+    inexact: tuple[str, ...] = ()
+    """Why, resumed, it does not end bit for bit like a run that was never stopped; often empty."""
     best_evaluation: Mapping[str, Any] | None = None
     """The pause with the highest mean score, where the recipe has pauses."""
 
@@ -102,7 +105,8 @@ def lead(plan: Plan, group: Learners, *, out: str | Path | None, resume: bool, s
     parts = prepared(plan, spans.mark, say, group)
     try:
         session = open_session(parts, out, resume=resume, spans=spans)
-        session.evaluations = evaluations_of(parts.plan, parts.policy(), say)
+        session.say = say
+        session.evaluations = evaluations_of(parts.plan, parts.policy, say)
         with session.running(parts.saved(session), resume=resume, begin=parts.begin):
             while session.goes_on():
                 parts.turn(session)
@@ -136,6 +140,7 @@ def open_session(
 ) -> Session:
     """The run's folder and all that surrounds its loop."""
     plan, protocol = parts.plan, parts.protocol
+    versions = exact.versions(plan)
     limits = Limits(
         agent_steps=plan.recipe.agent_steps,
         seconds=plan.run.seconds,
@@ -146,19 +151,21 @@ def open_session(
     progress = Progress(
         settings_of_session.progress, frame_skip=protocol.frame_skip, spans=spans or Spans()
     )
-    run_folder = _folder(parts, out, resume)
+    run_folder = _folder(parts, out, resume, versions)
     title = f"{plan.recipe.name} on {plan.game}"
     session = Session(run_folder, progress, limits, settings_of_session, title, parts.peers)
-    session.is_exact = parts.is_exact
+    session.exactness = Exactness(parts.inexact, exact.conditions(plan, versions))
     return session
 
 
-def _folder(parts: Runnable, out: str | Path | None, resume: bool) -> folder.RunFolder:
+def _folder(
+    parts: Runnable, out: str | Path | None, resume: bool, versions: Mapping[str, str]
+) -> folder.RunFolder:
     plan = parts.plan
     path = Path(out or folder.default_folder(plan.game, plan.recipe.name, plan.run.seed))
     record = settings.to_dict(plan) | {"protocol": parts.protocol.to_dict()}
     begin = folder.RunFolder.resume if resume else folder.RunFolder.create
-    return begin(path, record, folder.versions(plan.engine, ""))
+    return begin(path, record, versions)
 
 
 def _report(path: Path) -> None:
@@ -175,14 +182,14 @@ def _report(path: Path) -> None:
 def _finished(parts: Runnable, session: Session, say: Say) -> Run:
     """What the run came to; a reached target score is confirmed by evaluation games."""
     assert session.stop is not None
-    confirmation = None
+    progress, confirmation = session.progress, None
     if session.stop.kind == "target_score":
         games = parts.plan.run.evaluation_games
         say(f"Playing {games} whole games to confirm the score ...")
         with session.spans.during(EVALUATION):
-            confirmation = score(parts.plan, parts.policy(), games=games)
+            player = parts.policy(progress.agent_steps)
+            confirmation = score(parts.plan, player, games=games)
         say(f"Confirmed by evaluation: {confirmation.sentence()}.")
-    progress = session.progress
     return Run(
         folder=session.folder.path,
         agent_steps=progress.agent_steps,
@@ -190,5 +197,6 @@ def _finished(parts: Runnable, session: Session, say: Say) -> Run:
         score=progress.scores.mean,
         stop=session.stop,
         confirmation=confirmation,
+        inexact=tuple(session.exactness.reasons),
         best_evaluation=session.evaluations.best if session.evaluations else None,
     )
