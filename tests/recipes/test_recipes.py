@@ -102,7 +102,19 @@ def unnamed(recipe: Recipe) -> str:
 def test_the_row_retuned_for_a_cpu_says_what_it_changes() -> None:
     recipe, published = recipes.find("vtrace"), recipes.find("cule-vtrace")
     assert (recipe.network, recipe.algorithm.entropy_coef) == ("nips-orthogonal", 0.003)
-    undone = recipe.replace(network="cule", entropy_coef=0.01, decorrelation_draw="all")
+    assert recipe.store.window_agent_steps == 7 * recipe.store.num_blocks, "every step once"
+    undone = recipe.replace(
+        network="cule",
+        entropy_coef=0.01,
+        learning_rate=6.5e-4,
+        anneal="none",
+        num_envs=120,
+        num_blocks=20,
+        window_agent_steps=20,
+        rollout_agent_steps=1,
+        decorrelation_draw="all",
+        agent_steps=20_000_000,
+    )
     assert unnamed(undone) == unnamed(published)
 
 

@@ -74,10 +74,17 @@ def _vtrace(knobs: Knobs) -> Recipe:
 
 VTRACE = _vtrace(SOONEST).replace(
     name="vtrace",
-    summary="`cule-vtrace` retuned for a CPU: small network, less entropy; wins Pong in minutes.",
+    summary="`cule-vtrace` retuned for a CPU: few environments, small network; wins Pong in minutes.",
     network="nips-orthogonal",
     entropy_coef=0.003,
+    learning_rate=1e-3,
+    anneal="linear",
+    num_envs=18,
+    num_blocks=3,
+    window_agent_steps=21,
+    rollout_agent_steps=7,
     decorrelation_draw="up-to",
+    agent_steps=1_500_000,
 )
 
 ROWS = (
