@@ -249,7 +249,7 @@ class Stations {
     }
     const Properties properties = random_properties(random_);
     add_loops(type, properties, random_bytes(type, random_), any_row());
-    if (real.empty()) return add_game(random_bytes(type, random_), random_.below(games::kNumGames));
+    if (real.empty()) return add_game(random_bytes(type, random_), any_game());
     const RomFile& first = *real[size_t(random_.below(int(real.size())))];
     const Properties own = identify_rom(first.bytes.data(), u32(first.bytes.size())).properties;
     add_loops(type, own, first.bytes, first.game < 0 ? any_row() : row_of(first.game));
@@ -263,7 +263,14 @@ class Stations {
   const games::GameRow& row_of(int game) const {
     return games::row_of(static_cast<games::GameId>(game));
   }
-  const games::GameRow& any_row() { return row_of(random_.below(games::kNumGames)); }
+  // Without a menu: on another game's cartridge its search for a mode would press SELECT for long.
+  int any_game() {
+    for (;;) {
+      const int game = random_.below(games::kNumGames);
+      if (row_of(game).select.rule == games::SelectRule::kNothing) return game;
+    }
+  }
+  const games::GameRow& any_row() { return row_of(any_game()); }
 
   void add_loops(CartridgeType type, const Properties& properties, const Bytes& bytes,
                  const games::GameRow& row) {
@@ -276,7 +283,7 @@ class Stations {
   void add_loop(const char* loop, CartridgeType type, const Properties& properties,
                 const Bytes& bytes, const games::GameRow& row) {
     roms_.push_back(std::make_unique<TestRom>(type, properties, bytes));
-    RomImage image = roms_.back()->image;
+    RomImage& image = roms_.back()->image;
     if (std::string(loop) == "translated") {
       translators_.push_back(std::make_unique<Translator>(image));
       image.translation = translators_.back()->translation();
