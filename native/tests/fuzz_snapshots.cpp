@@ -196,9 +196,15 @@ Properties random_properties(check::Random& random) {
   return properties;
 }
 
+// One of a setting's choices.
 template <class Choice>
-Choice any(check::Random& random, int count) {
-  return static_cast<Choice>(random.below(count));
+void choose(Choice& setting, const char* field, check::Random& random) {
+  for (const ChoiceNames& choice : kChoiceNames) {
+    if (std::string(field) != choice.field) continue;
+    int count = 0;
+    while (count < 8 && choice.names[count] != nullptr) ++count;
+    setting = static_cast<Choice>(random.below(count));
+  }
 }
 
 EnvSettings random_settings(check::Random& random) {
@@ -209,17 +215,17 @@ EnvSettings random_settings(check::Random& random) {
   s.noop_max = random.below(8);
   s.episode_limit_frames = random.one_in(2) ? 400 : 0;
   s.reset_cache_states = 2;
-  s.pooling = any<Pooling>(random, 3);
-  s.colour = any<FrameColour>(random, 4);
   s.full_action_space = random.one_in(2);
-  s.stack_padding = any<StackPadding>(random, 3);
-  s.noop_unit = any<NoopUnit>(random, 2);
-  s.fire_reset = any<FireReset>(random, 5);
-  s.life_loss = any<LifeLoss>(random, 6);
-  s.terminal_frame = any<TerminalFrame>(random, 3);
-  s.reset = any<ResetKind>(random, 2);
-  s.random_stream = any<RandomStream>(random, 2);
-  s.autoreset = any<Autoreset>(random, 3);
+  choose(s.pooling, "pooling", random);
+  choose(s.colour, "colour", random);
+  choose(s.stack_padding, "stack_padding", random);
+  choose(s.noop_unit, "noop_unit", random);
+  choose(s.fire_reset, "fire_reset", random);
+  choose(s.life_loss, "life_loss", random);
+  choose(s.terminal_frame, "terminal_frame", random);
+  choose(s.reset, "reset", random);
+  choose(s.random_stream, "random_stream", random);
+  choose(s.autoreset, "autoreset", random);
   return s;
 }
 
