@@ -181,10 +181,15 @@ class PyBatch {
 
   void restore(int env, nb::bytes bytes) {
     check_rest(env);
-    const char* reason = scanline::restore(envs().slot(env),
-                                           reinterpret_cast<const u8*>(bytes.data()), bytes.size());
-    if (reason != nullptr)
-      refuse("This snapshot cannot be restored because " + std::string(reason) + ".");
+    refuse_snapshot(scanline::restore(envs().slot(env), reinterpret_cast<const u8*>(bytes.data()),
+                                      bytes.size()));
+  }
+
+  // Refuses what `restore` would, and changes nothing.
+  void check_snapshot(int env, nb::bytes bytes) {
+    check_env(env);
+    refuse_snapshot(scanline::refusal(envs().slot(env), reinterpret_cast<const u8*>(bytes.data()),
+                                      bytes.size()));
   }
 
   std::vector<u32> actions(int env) {
@@ -292,6 +297,10 @@ class PyBatch {
              std::to_string(envs().num_envs() - 1) + ".");
   }
 
+  static void refuse_snapshot(const std::string& reason) {
+    if (!reason.empty()) refuse("This snapshot cannot be restored because " + reason + ".");
+  }
+
   void check_rest(int env) {
     check_env(env);
     if (!envs().at_rest())
@@ -351,6 +360,7 @@ void bind_batch(nb::module_& m) {
       .def("poll", &PyBatch::poll, nb::arg("timeout_seconds"))
       .def("snapshot", &PyBatch::snapshot, nb::arg("env"))
       .def("restore", &PyBatch::restore, nb::arg("env"), nb::arg("snapshot"))
+      .def("check_snapshot", &PyBatch::check_snapshot, nb::arg("env"), nb::arg("snapshot"))
       .def("actions", &PyBatch::actions, nb::arg("env"))
       .def("counters", &PyBatch::counters, nb::arg("group"), nb::arg("frame_number").noconvert(),
            nb::arg("episode_frame_number").noconvert())

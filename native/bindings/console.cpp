@@ -10,8 +10,8 @@
 #include <memory>
 #include <vector>
 
+#include "../env/ale_snapshot.h"
 #include "../env/game_environment.h"
-#include "../env/snapshot_bytes.h"
 #include "../games/table.h"
 #include "screens.h"
 #include "settings_from.h"
@@ -84,17 +84,13 @@ class PyConsole {
   std::vector<u32> difficulties() const { return members(row_.difficulties); }
 
   nb::bytes snapshot() {
-    const auto state = std::make_unique<Ale::Snapshot>(ale_->save());
-    const std::vector<u8> bytes = packed(header(), {state.get(), nullptr, nullptr});
+    const std::vector<u8> bytes = snapshot_of(*ale_, rom_.image());
     return nb::bytes(bytes.data(), bytes.size());
   }
   void restore(nb::bytes bytes) {
-    const u8* data = reinterpret_cast<const u8*>(bytes.data());
-    if (const char* reason = misfit(header(), data, bytes.size()))
-      refuse("This snapshot cannot be restored because " + std::string(reason) + ".");
-    const auto state = std::make_unique<Ale::Snapshot>(ale_->save());
-    unpack(header(), data, {state.get(), nullptr, nullptr});
-    ale_->restore(*state);
+    const std::string reason = scanline::restore(
+        *ale_, rom_.image(), reinterpret_cast<const u8*>(bytes.data()), bytes.size());
+    if (!reason.empty()) refuse("This snapshot cannot be restored because " + reason + ".");
   }
 
  private:
@@ -114,12 +110,6 @@ class PyConsole {
     if (difficulty >= 0 && !games::has_difficulty(row_, static_cast<u32>(difficulty)))
       refuse("difficulty=" + std::to_string(difficulty) + " is none of this game; see " +
              "`difficulties`.");
-  }
-
-  SnapshotHeader header() const {
-    SnapshotHeader header = snapshot_header(rom_.image(), 0);
-    header.part_bytes[0] = sizeof(Ale::Snapshot);
-    return header;
   }
 
   static std::vector<u32> members(u32 set) {

@@ -4,6 +4,7 @@
 //   read(slot, address)          with its side effects; address is the full 16-bit one
 //   write(slot, address, value)
 //   reset(machine, own)          power-up banks
+//   has_bank(place, bank)        whether MachineState::bank[place] can be that
 //   kNumRandomWords              how many bytes of `ram` a reset fills with random words
 // For pre-decoded programs, which see the 4 KB as windows of 1 KB (window_of):
 //   slice(machine, window)       which KB of the image a window shows
@@ -40,6 +41,7 @@ struct Cartridge2K {
     return slot.rom[address & 0x7FF];
   }
   SCANLINE_HD static SCANLINE_INLINE void write(CartridgeSlot, u16, u8) {}
+  SCANLINE_HD static bool has_bank(u32, u8 bank) { return bank == 0; }
   SCANLINE_HD static void reset(MachineState&, CartridgeState&) {}
 };
 
@@ -51,6 +53,7 @@ struct Cartridge4K {
     return slot.rom[address & 0xFFF];
   }
   SCANLINE_HD static SCANLINE_INLINE void write(CartridgeSlot, u16, u8) {}
+  SCANLINE_HD static bool has_bank(u32, u8 bank) { return bank == 0; }
   SCANLINE_HD static void reset(MachineState&, CartridgeState&) {}
 };
 
@@ -78,6 +81,9 @@ struct CartridgeBanked {
     const u32 offset = address & 0xFFF;
     if (super_chip && offset < 0x80) slot.own.ram[offset] = value;
     touch(slot, offset);
+  }
+  SCANLINE_HD static bool has_bank(u32 place, u8 bank) {
+    return place == 0 ? bank < num_banks : bank == 0;
   }
   SCANLINE_HD static void reset(MachineState& machine, CartridgeState&) {
     machine.bank[0] = power_up_bank;
@@ -109,6 +115,7 @@ struct CartridgeE0 {
   SCANLINE_HD static SCANLINE_INLINE void write(CartridgeSlot slot, u16 address, u8) {
     touch(slot, address & 0xFFF);
   }
+  SCANLINE_HD static bool has_bank(u32 place, u8 bank) { return place == 3 ? bank == 7 : bank < 8; }
   SCANLINE_HD static void reset(MachineState& machine, CartridgeState&) {
     for (u8 i = 0; i < 4; ++i) machine.bank[i] = u8(4 + i);
   }
@@ -125,6 +132,7 @@ struct CartridgeFE {
     return slot.rom[(address & 0xFFF) + ((address & 0x2000) ? 0 : 0x1000)];
   }
   SCANLINE_HD static SCANLINE_INLINE void write(CartridgeSlot, u16, u8) {}
+  SCANLINE_HD static bool has_bank(u32, u8 bank) { return bank == 0; }
   SCANLINE_HD static void reset(MachineState&, CartridgeState&) {}
 };
 

@@ -151,6 +151,8 @@ struct CartridgeDPC {
     }
   }
 
+  SCANLINE_HD static bool has_bank(u32 place, u8 bank) { return place == 0 ? bank < 2 : bank == 0; }
+
   // The registers survive a reset; only the music clock starts again.
   SCANLINE_HD static void reset(MachineState& machine, CartridgeState& own) {
     machine.bank[0] = 1;

@@ -11,6 +11,7 @@
 #include "loop_plain.h"
 #include "machine.h"
 #include "sinks.h"
+#include "state_check.h"
 #include "tia_plain.h"
 
 namespace scanline {
@@ -26,12 +27,25 @@ struct ConsoleState {
   CartridgeState cartridge;
 };
 
-// The same, pictures included.
+// The same, pictures included; any byte is a colour.
 struct ConsoleSnapshot {
   MachineState machine;
   CartridgeState cartridge;
   u8 pictures[2 * kPictureBytes];
 };
+static_assert(sizeof(ConsoleSnapshot) ==
+                  sizeof(MachineState) + sizeof(CartridgeState) + 2 * kPictureBytes,
+              "no padding");
+
+// For a console with a ROM of this type, whose format has been detected.
+inline WrongField wrong_field(const ConsoleSnapshot& snapshot, CartridgeType type,
+                              const Properties& properties) {
+  WrongField wrong{"cartridge type", 0, static_cast<double>(type)};
+  visit_cartridge(type, [&](auto cartridge) {
+    wrong = wrong_field<decltype(cartridge)>(snapshot.machine, properties);
+  });
+  return wrong ? wrong : wrong_field(snapshot.cartridge);
+}
 
 template <class Loop, template <class> class Tia>
 class BasicConsole {

@@ -88,6 +88,10 @@ SCANLINE_HD inline void set_paddle_resistances(MachineState& s, const Properties
   }
 }
 
+SCANLINE_HD inline bool is_paddle_threshold(const Properties& properties, u32 cycles) {
+  return cycles >= kZeroPaddle || cycles <= paddle_charge_cycles(properties.paddle_max);
+}
+
 // The buttons Select and Reset, and the difficulty switches: bit 0 left A, bit 1 right A.
 SCANLINE_HD inline void set_switches(MachineState& s, bool select, bool reset, u32 difficulty) {
   s.swchb = u8(0x3F & ~(select ? kSwitchSelect : 0) & ~(reset ? kSwitchReset : 0));
@@ -103,14 +107,9 @@ SCANLINE_HD inline void plug_in_controllers(MachineState& s, const Properties& p
   set_paddle_resistances(s, properties, 0, 0);
 }
 
-// How far the two players have turned their paddles.
-struct PaddlePositions {
-  i32 resistance[2];
-};
-
-SCANLINE_HD inline PaddlePositions centred_paddles(const Properties& properties) {
-  const i32 middle = (kPaddleMin + properties.paddle_max) / 2;
-  return {{middle, middle}};
+// A paddle's resistance halfway along its travel.
+SCANLINE_HD inline i32 centred_paddle(const Properties& properties) {
+  return (kPaddleMin + properties.paddle_max) / 2;
 }
 
 // Left raises the resistance, right lowers it; strength is in 0..1.

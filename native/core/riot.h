@@ -61,6 +61,11 @@ SCANLINE_HD inline u8 read_riot(MachineState& s, u16 address, u32 cycles) {
   }
 }
 
+// log2 of the four intervals; the TIM1T's is 0.
+SCANLINE_HD inline bool is_timer_shift(u8 shift) {
+  return shift == 0 || shift == 3 || shift == 6 || shift == 10;
+}
+
 SCANLINE_HD inline void set_timer(MachineState& s, u8 interval, u8 value, u32 cycles) {
   static constexpr u8 kShift[4] = {0, 3, 6, 10};
   s.timer = value;

@@ -30,6 +30,12 @@ SCANLINE_HD SCANLINE_INLINE Window window_of(const MachineState& state,
   return {start, start + kLineClocks * properties.height};
 }
 
+// A frame draws from its first line on, or from line 0 if a reset came into the middle of it.
+SCANLINE_HD inline bool draws_from(const MachineState& state, const Properties& properties,
+                                   i32 clock) {
+  return clock == window_of(state, properties).start || clock == state.frame_start_clock;
+}
+
 SCANLINE_HD SCANLINE_INLINE i32 line_clock(const MachineState& state, i32 clock) {
   return (clock - state.frame_start_clock) % kLineClocks;
 }

@@ -6,8 +6,7 @@ namespace {
 
 [[noreturn]] void refuse(const std::string& sentence) { throw std::invalid_argument(sentence); }
 
-std::shared_ptr<const GameVariant> variant_of(const GameChoice& choice,
-                                              const EnvSettings& settings) {
+std::shared_ptr<GameVariant> variant_of(const GameChoice& choice, const EnvSettings& settings) {
   auto variant = std::make_shared<GameVariant>(choice.rom);
   if (!variant->rom.can_run()) refuse(variant->rom.refusal());
   const games::GameRow& row = games::row_of(static_cast<games::GameId>(choice.game));
@@ -78,9 +77,11 @@ GameBatch::GameBatch(const std::vector<GameChoice>& choices, const std::vector<i
 // The format of the pictures is known once a console has run, so one is loaded to ask.
 GameBatch::Shared GameBatch::share(const GameChoice& choice, const EnvSettings& settings) {
   Shared shared;
-  shared.variant = variant_of(choice, settings);
+  const std::shared_ptr<GameVariant> variant = variant_of(choice, settings);
+  shared.variant = variant;
   GameEnvironment env(shared.variant);
   env.load(0, EnvStream{});
+  variant->properties = env.properties();
   const i32 height = env.screen_height();
   if (const char* reason = Observer::refusal(settings, height))
     refuse(std::string(reason) + " (" + games::game_name(shared.variant->row->game) + ": " +

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "../env/game_environment.h"
@@ -30,14 +31,35 @@ inline std::vector<u8> snapshot_of(Slot<GameEnvironment>& slot) {
   return packed(header_of(slot), {env.get(), &slot.episode.state, slot.episode.pooled().data()});
 }
 
-// Null if it was restored, else the reason why not; nothing is changed then.
-inline const char* restore(Slot<GameEnvironment>& slot, const u8* bytes, u64 size) {
-  const SnapshotHeader header = header_of(slot);
-  if (const char* reason = misfit(header, bytes, size)) return reason;
-  auto env = std::make_unique<GameEnvironment::Snapshot>(GameEnvironment::blank_snapshot());
-  unpack(header, bytes, {env.get(), &slot.episode.state, slot.episode.pooled().data()});
-  slot.env.restore(*env);
-  return nullptr;
+// The parts of a snapshot outside of any environment.
+struct Unpacked {
+  Unpacked(Slot<GameEnvironment>& slot, const u8* bytes, u64 size)
+      : env(std::make_unique<GameEnvironment::Snapshot>(GameEnvironment::blank_snapshot())),
+        pooled(slot.episode.pooled().size()),
+        refusal(unpack(header_of(slot), bytes, size, {env.get(), &episode, pooled.data()}, [&] {
+          const WrongField wrong = slot.env.check(*env);
+          return wrong ? wrong : wrong_field(episode, slot.rules->settings);
+        })) {}
+
+  std::unique_ptr<GameEnvironment::Snapshot> env;
+  EpisodeState episode{};
+  std::vector<u8> pooled;
+  std::string refusal;  // why they must not be restored, to follow "because"; empty if they may
+};
+
+// Empty if the snapshot would be restored, else the reason why not.
+inline std::string refusal(Slot<GameEnvironment>& slot, const u8* bytes, u64 size) {
+  return Unpacked(slot, bytes, size).refusal;
+}
+
+// The same, and restores it; nothing is changed if there is a reason not to.
+inline std::string restore(Slot<GameEnvironment>& slot, const u8* bytes, u64 size) {
+  Unpacked parts(slot, bytes, size);
+  if (!parts.refusal.empty()) return parts.refusal;
+  slot.env.restore(*parts.env);
+  slot.episode.state = parts.episode;
+  slot.episode.pooled().swap(parts.pooled);
+  return {};
 }
 
 }  // namespace scanline

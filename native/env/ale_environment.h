@@ -10,6 +10,7 @@
 // missing of the last two. The constructor is ALE's loadROM: it ends with one full reset.
 #pragma once
 
+#include "../core/console.h"
 #include "../core/controllers.h"
 #include "../core/system_random.h"
 #include "../games/modes.h"
@@ -22,20 +23,31 @@ struct AleSettings {
   i32 episode_limit_frames = 0;             // truncates the episode; 0: never
 };
 
-// What an environment remembers besides its console and its random stream. No padding.
+// What an environment remembers besides its console and its random stream, as one list of fields
+// (core/fields.h). Bounds also use `row` and `properties`.
+#define SCANLINE_ALE_FIELDS(SCALAR, ARRAY)                                                 \
+  SCALAR(games::GameState, game, wrong_field(value))                                       \
+  /* how far the two players have turned their paddles */                                  \
+  ARRAY(i32, paddles, 2, value >= kPaddleMin && value <= properties.paddle_max)            \
+  ARRAY(float, strength, 2, is_within(value, 1.0f)) /* of the held actions, for paddles */ \
+  SCALAR(i32, frame_number, value >= 0)                                                    \
+  SCALAR(i32, episode_frame_number, value >= 0)                                            \
+  SCALAR(u32, mode, games::has_mode(row, value))                                           \
+  SCALAR(u32, difficulty, value == 0 || games::has_difficulty(row, value))                 \
+  /* actions in force, as asked for: players A and B */                                    \
+  ARRAY(u8, held, 2, value < games::kNumActions)                                           \
+  SCALAR(u8, mode_failed, value <= 1)                                                      \
+  SCALAR(u8, unused, value == 0)
+
 struct AleState {
-  games::GameState game;
-  PaddlePositions paddles;
-  float strength[2];  // of the held actions, for paddles
-  i32 frame_number;
-  i32 episode_frame_number;
-  u32 mode;
-  u32 difficulty;
-  u8 held[2];  // actions in force, as asked for: players A and B
-  u8 mode_failed;
-  u8 unused;
+  SCANLINE_DECLARE(SCANLINE_ALE_FIELDS)
 };
-static_assert(sizeof(AleState) == sizeof(games::GameState) + 8 + 8 + 16 + 4, "no padding");
+SCANLINE_NO_PADDING(AleState, SCANLINE_ALE_FIELDS);
+
+inline WrongField wrong_field(const AleState& state, const games::GameRow& row,
+                              const Properties& properties) {
+  SCANLINE_CHECK(SCANLINE_ALE_FIELDS);
+}
 
 template <class ConsoleType, class Random = MersenneTwister>
 class AleEnvironment {
@@ -69,7 +81,7 @@ class AleEnvironment {
   // ALE's reset_game, which is no function of the ROM alone: RAM survives it.
   void reset(bool seen = false) {
     state_.episode_frame_number = 0;
-    state_.paddles = centred_paddles(console_.properties());
+    for (i32& resistance : state_.paddles) resistance = centred_paddle(console_.properties());
     console_.system_reset();
     emulate(player_a(games::kNoop), kNoopFrames, seen);
     soft_reset(seen);
@@ -121,12 +133,21 @@ class AleEnvironment {
     AleState state;
     Random random;
   };
+  static constexpr bool kSnapshotHasPadding =
+      sizeof(Snapshot) != sizeof(ConsoleSnapshot) + sizeof(AleState) + sizeof(Random);
 
-  Snapshot save() {
-    Snapshot snapshot{{}, state_, random_};
-    console_.save(snapshot.console);
-    return snapshot;
+  // The first field of a snapshot of unknown origin that forbids to restore it; `kind` are further
+  // arguments of the random stream's check.
+  template <class... Kind>
+  static WrongField check(const Snapshot& snapshot, CartridgeType type,
+                          const Properties& properties, const games::GameRow& row, Kind... kind) {
+    if (const WrongField wrong = wrong_field(snapshot.console, type, properties)) return wrong;
+    if (const WrongField wrong = wrong_field(snapshot.state, row, properties)) return wrong;
+    return wrong_field(snapshot.random, kind...);
   }
+
+  // For `save` to fill.
+  Snapshot blank_snapshot() const { return {{}, {}, random_}; }
   void save(Snapshot& snapshot) {
     console_.save(snapshot.console);
     snapshot.state = state_;
@@ -185,8 +206,8 @@ class AleEnvironment {
   }
 
   void count_frame() {
-    ++state_.frame_number;
-    ++state_.episode_frame_number;
+    state_.frame_number = counted(state_.frame_number);
+    state_.episode_frame_number = counted(state_.episode_frame_number);
   }
 
   // Frames that the score rules watch, with the actions held all along.
@@ -231,11 +252,10 @@ class AleEnvironment {
   }
 
   void set_paddles(const Joint& joint) {
-    i32* resistance = state_.paddles.resistance;
     for (u32 i = 0; i < 2; ++i) {
-      turn_paddle(resistance[i], properties(), joint.action[i], joint.strength[i]);
+      turn_paddle(state_.paddles[i], properties(), joint.action[i], joint.strength[i]);
     }
-    set_paddle_resistances(console_.machine, properties(), resistance[0], resistance[1]);
+    set_paddle_resistances(console_.machine, properties(), state_.paddles[0], state_.paddles[1]);
     set_paddle_buttons(console_.machine, properties(), fires(joint.action[0]),
                        fires(joint.action[1]));
   }

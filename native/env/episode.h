@@ -27,24 +27,49 @@
 
 namespace scanline {
 
-// What an episode remembers between steps; trivially copyable, without padding.
-struct EpisodeState {
-  i64 episode_return = 0;       // raw reward since the game was reset
-  i32 episode_agent_steps = 0;  // decisions since then
-  i32 frames_since_reset = 0;   // frames of these decisions
-  i32 lives = 0;                // at the end of the last step
-  i32 depth = 0;                // frames of the stack that belong to this episode, at most stack
-  u32 draws[4] = {0, 0, 0, 0};  // words drawn so far, by Purpose
-  EnvStream stream;             // where they are drawn from
-  u32 ale_seed = 0;             // seed of the draws that follow ALE
-  u8 started = 0;               // a reset has happened
-  u8 pending = 0;               // Pending: what the next step does instead of its action
-  u8 fires = 0;                 // 1: FIRE replaces the action of the next frame
-  u8 unused[5] = {};            // so that memcmp is equality
-};
-static_assert(sizeof(EpisodeState) == 64, "no padding");
-
 enum class Pending : u8 { kNothing, kReset, kContinueLife };
+
+// A lost life is followed by buttons of its own, not by the next decision.
+inline bool life_has_continuation(LifeLoss rule) {
+  return rule == LifeLoss::kNoopStep || rule == LifeLoss::kNoopsAgain ||
+         rule == LifeLoss::kNoopFireUp;
+}
+
+constexpr i64 kMaxReturn = i64{1} << 62;
+
+// What an episode remembers between steps, as one list of fields (core/fields.h); all are 0 before
+// the first reset. Bounds also use `settings`.
+#define SCANLINE_EPISODE_FIELDS(SCALAR, ARRAY)                                                \
+  SCALAR(i64, episode_return, is_within(value, kMaxReturn)) /* raw reward since the reset */  \
+  SCALAR(i32, episode_agent_steps, value >= 0)              /* decisions since then */        \
+  SCALAR(i32, frames_since_reset, value >= 0)               /* frames of these decisions */   \
+  SCALAR(i32, lives, true)                                  /* at the end of the last step */ \
+  /* frames of the stack that belong to this episode */                                       \
+  SCALAR(i32, depth, value >= state.started && value <= settings.stack)                       \
+  /* words drawn so far, by Purpose; those of ALE's stream are skipped one by one */          \
+  ARRAY(u32, draws, 4, value <= kMaxSkippedWords || !is_skipped(settings, index))             \
+  SCALAR(EnvStream, stream, wrong_field(value)) /* where they are drawn from */               \
+  SCALAR(u32, ale_seed, true)                   /* seed of the draws that follow ALE */       \
+  SCALAR(u8, started, value <= 1)               /* a reset has happened */                    \
+  /* Pending: what the next step does instead of its action */                                \
+  SCALAR(u8, pending, value <= (life_has_continuation(settings.life_loss) ? 2 : 1))           \
+  /* 1: FIRE replaces the action of the next frame */                                         \
+  SCALAR(u8, fires, value <= (settings.life_loss == LifeLoss::kFire))                         \
+  ARRAY(u8, unused, 5, value == 0)
+
+struct EpisodeState {
+  SCANLINE_DECLARE(SCANLINE_EPISODE_FIELDS)
+};
+SCANLINE_NO_PADDING(EpisodeState, SCANLINE_EPISODE_FIELDS);
+
+inline bool is_skipped(const EnvSettings& settings, u32 purpose) {
+  return settings.random_stream == RandomStream::kAle &&
+         purpose == static_cast<u32>(Purpose::kNoops);
+}
+
+inline WrongField wrong_field(const EpisodeState& state, const EnvSettings& settings) {
+  SCANLINE_CHECK(SCANLINE_EPISODE_FIELDS);
+}
 
 // Where the results of one environment go; the last four may be null. `final_frame` is written
 // where an episode ended.
@@ -92,7 +117,7 @@ class Episode {
     if (keeps_pooled()) pooled_.resize(static_cast<size_t>(rules.observer->pooled_bytes()));
   }
 
-  EpisodeState state;
+  EpisodeState state{};
 
   // Starts the random draws anew.
   void seed(u32 ale_seed, const EnvStream& stream) {
@@ -166,14 +191,14 @@ class Episode {
 
   void play(u32 action) {
     played_ = emulate(action, planned_frames());
-    state.frames_since_reset += played_.frames;
+    state.frames_since_reset = counted(state.frames_since_reset, played_.frames);
     state.lives = env_.lives();
-    ++state.episode_agent_steps;
+    state.episode_agent_steps = counted(state.episode_agent_steps);
     state.episode_return += played_.reward;
     state.depth = std::min(state.depth + 1, settings().stack);
     if (played_.ended()) {
       state.pending = static_cast<u8>(Pending::kReset);
-    } else if (played_.life_lost && life_has_continuation()) {
+    } else if (played_.life_lost && life_has_continuation(settings().life_loss)) {
       state.pending = static_cast<u8>(Pending::kContinueLife);
     }
   }
@@ -218,7 +243,7 @@ class Episode {
     const bool lost = lives < state.lives && lives > 0;
     played.terminated = env_.game_over() || (resets_on_life && lost);
     played.truncated =
-        !played.terminated && limit > 0 && state.frames_since_reset + played.frames >= limit;
+        !played.terminated && limit > 0 && state.frames_since_reset >= limit - played.frames;
     played.life_lost = lost && !resets_on_life && !env_.game_over();
   }
 
@@ -239,12 +264,6 @@ class Episode {
   }
 
   // ---- starting and continuing ----
-
-  bool life_has_continuation() const {
-    const LifeLoss rule = settings().life_loss;
-    return rule == LifeLoss::kNoopStep || rule == LifeLoss::kNoopsAgain ||
-           rule == LifeLoss::kNoopFireUp;
-  }
 
   void resume() {
     if (state.pending == static_cast<u8>(Pending::kContinueLife)) {

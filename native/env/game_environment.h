@@ -28,6 +28,7 @@ struct GameVariant {
   const games::GameRow* row = nullptr;
   u32 mode = 0;
   u32 difficulty = 0;
+  Properties properties;  // as a console with this ROM detects them
   double sticky = 0.0;
   RandomStream random_stream = RandomStream::kCounter;
 };
@@ -36,6 +37,7 @@ class GameEnvironment {
  public:
   using Ale = AleEnvironment<SeenConsole<FastConsole>, EnvRandom>;
   using Snapshot = Ale::Snapshot;
+  static_assert(!Ale::kSnapshotHasPadding, "every byte is part of a field");
 
   explicit GameEnvironment(std::shared_ptr<const GameVariant> variant)
       : variant_(std::move(variant)) {}
@@ -75,6 +77,11 @@ class GameEnvironment {
     return {{}, {}, EnvRandom(RandomStream::kCounter, 0, EnvStream{})};
   }
   void save(Snapshot& snapshot) { ale_->save(snapshot); }
+  // The first field of a snapshot of unknown origin that forbids to restore it.
+  WrongField check(const Snapshot& snapshot) const {
+    return Ale::check(snapshot, variant_->rom.image().type, variant_->properties, *variant_->row,
+                      variant_->random_stream);
+  }
   void restore(const Snapshot& snapshot) {
     if (!is_loaded()) load(0, EnvStream{});
     ale_->restore(snapshot);

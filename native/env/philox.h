@@ -6,7 +6,7 @@
 // threads, groups or neighbours.
 #pragma once
 
-#include "../core/types.h"
+#include "../core/fields.h"
 
 namespace scanline {
 
@@ -50,5 +50,8 @@ struct EnvStream {
     return static_cast<u32>((static_cast<u64>(word(purpose, index)) * limit) >> 32);
   }
 };
+static_assert(sizeof(EnvStream) == 3 * sizeof(u32), "words, each of which may have any value");
+
+SCANLINE_HD inline WrongField wrong_field(const EnvStream&) { return {}; }
 
 }  // namespace scanline

@@ -57,6 +57,7 @@ class SeenConsole : public Console {
   void restore(const ConsoleSnapshot& snapshot) {
     Console::restore(snapshot);
     forget();
+    continued_ = false;
     // Whether the last frames were whole is not known any more.
     num_to_draw_ = 2;
   }

@@ -1,11 +1,14 @@
 // snapshot_bytes.h -- structs as versioned bytes, and the refusal of bytes that do not fit.
 //
 // Takes a header that says what the bytes belong to, and the parts; gives them as one run. Reading
-// compares headers and a fingerprint of the content first and changes nothing if they differ. The
-// bytes are those of the structs, so they are for the same build on the same kind of machine.
+// compares headers and a fingerprint of the content and checks every field before anything is
+// restored: the fingerprint notices damage, not intent, and bytes may come from anywhere. The bytes
+// are those of the structs, so they are for the same build on the same kind of machine.
 #pragma once
 
+#include <cstdio>
 #include <cstring>
+#include <string>
 #include <vector>
 
 #include "../core/md5.h"
@@ -67,13 +70,27 @@ inline const char* misfit(const SnapshotHeader& wanted, const u8* bytes, u64 siz
   return nullptr;
 }
 
-// Copies the parts out of bytes that fit.
-inline void unpack(const SnapshotHeader& header, const u8* bytes, void* const (&parts)[3]) {
-  bytes += sizeof header;
+inline std::string described(const WrongField& wrong) {
+  const std::string place = wrong.index < 0 ? "" : "[" + std::to_string(wrong.index) + "]";
+  char value[32];
+  std::snprintf(value, sizeof value, "%.10g", wrong.value);
+  return wrong.name + place + "=" + value + " is out of bounds";
+}
+
+// Copies the parts out of the bytes and lets `check` look at them; empty if they may be restored,
+// else the reason why not, to follow "because". The only way to the content: the parts must be
+// memory of the caller's that nothing depends on until then.
+template <class Check>
+std::string unpack(const SnapshotHeader& wanted, const u8* bytes, u64 size, void* const (&parts)[3],
+                   Check check) {
+  if (const char* reason = misfit(wanted, bytes, size)) return reason;
+  bytes += sizeof wanted;
   for (u32 i = 0; i < 3; ++i) {
-    if (header.part_bytes[i] > 0) std::memcpy(parts[i], bytes, header.part_bytes[i]);
-    bytes += header.part_bytes[i];
+    if (wanted.part_bytes[i] > 0) std::memcpy(parts[i], bytes, wanted.part_bytes[i]);
+    bytes += wanted.part_bytes[i];
   }
+  const WrongField wrong = check();
+  return wrong ? described(wrong) : std::string();
 }
 
 }  // namespace scanline

@@ -1,33 +1,34 @@
 // game_state.h -- what a game's specification remembers between frames.
 //
-// One field list, as in core/state.h: trivially copyable, no padding, hence part of a snapshot
-// as it is. `reward`, `lives` and `terminal` are the results of the latest step.
+// One field list (core/fields.h) generates the struct and the check of a snapshot. `reward`,
+// `lives` and `terminal` are the results of the latest step.
 #pragma once
 
-#include "../core/types.h"
+#include "../core/fields.h"
 
 namespace scanline::games {
 
-// SCALAR(type, name) and ARRAY(type, name, count); widest first.
-#define SCANLINE_GAME_STATE_FIELDS(SCALAR, ARRAY)                              \
-  SCALAR(i32, reward)                                                          \
-  SCALAR(i32, score)                                                           \
-  SCALAR(i32, lives)      /* as an agent sees them: 0 once the game is over */ \
-  SCALAR(i32, held_lives) /* as last read from memory */                       \
-  ARRAY(i32, extra, 5)    /* of the games under special/ */                    \
-  SCALAR(u8, terminal)                                                         \
-  SCALAR(u8, latched)    /* the row's latch has been seen since the reset */   \
-  SCALAR(u8, previous)   /* the row's watched byte, one frame ago */           \
-  SCALAR(u8, end_masked) /* the next step cannot be the end */
+// Scores, lives and counters of any game stay below it, and the sum of any five fits an i32.
+constexpr i32 kMaxTotal = 1 << 28;
 
-#define SCANLINE_SCALAR(type, name) type name;
-#define SCANLINE_ARRAY(type, name, count) type name[count];
+#define SCANLINE_GAME_STATE_FIELDS(SCALAR, ARRAY)                                                \
+  SCALAR(i32, reward, is_within(value, 4 * kMaxTotal))                                           \
+  SCALAR(i32, score, is_within(value, kMaxTotal))                                                \
+  SCALAR(i32, lives, is_within(value, kMaxTotal)) /* as an agent sees them: 0 once it is over */ \
+  SCALAR(i32, held_lives, is_within(value, kMaxTotal)) /* as last read from memory */            \
+  ARRAY(i32, extra, 5, is_within(value, kMaxTotal))    /* of the games under special/ */         \
+  SCALAR(u8, terminal, value <= 1)                                                               \
+  SCALAR(u8, latched, value <= 1)    /* the row's latch has been seen since the reset */         \
+  SCALAR(u8, previous, true)         /* the row's watched byte, one frame ago */                 \
+  SCALAR(u8, end_masked, value <= 1) /* the next step cannot be the end */
+
 struct GameState {
-  SCANLINE_GAME_STATE_FIELDS(SCANLINE_SCALAR, SCANLINE_ARRAY)
+  SCANLINE_DECLARE(SCANLINE_GAME_STATE_FIELDS)
 };
-#undef SCANLINE_SCALAR
-#undef SCANLINE_ARRAY
+SCANLINE_NO_PADDING(GameState, SCANLINE_GAME_STATE_FIELDS);
 
-static_assert(sizeof(GameState) == 40, "no padding");
+SCANLINE_HD inline WrongField wrong_field(const GameState& state) {
+  SCANLINE_CHECK(SCANLINE_GAME_STATE_FIELDS);
+}
 
 }  // namespace scanline::games

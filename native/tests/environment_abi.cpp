@@ -60,7 +60,10 @@ i32 environment_act(void* handle, u32 a, u32 b, float strength_a, float strength
 void environment_set_mode(void* handle, u32 mode) { of(handle).env.set_mode(mode); }
 void environment_set_difficulty(void* handle, u32 value) { of(handle).env.set_difficulty(value); }
 void environment_show_pictures(void* handle) { of(handle).env.show_pictures(); }
-void environment_save(void* handle) { of(handle).snapshot = of(handle).env.save(); }
+void environment_save(void* handle) {
+  of(handle).snapshot = of(handle).env.blank_snapshot();
+  of(handle).env.save(*of(handle).snapshot);
+}
 void environment_restore(void* handle) { of(handle).env.restore(*of(handle).snapshot); }
 
 void environment_results(void* handle, Results* results) {

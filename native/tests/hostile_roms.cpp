@@ -79,7 +79,10 @@ class Reference {
 class Ordeal {
  public:
   Ordeal(const TestRom& rom, check::Random& random, bool compared, Totals& totals)
-      : console_(std::make_unique<Tested>(rom.image)), random_(random), totals_(totals) {
+      : console_(std::make_unique<Tested>(rom.image)),
+        type_(rom.image.type),
+        random_(random),
+        totals_(totals) {
     if (compared) reference_ = std::make_unique<Reference>(rom.image, console_->properties());
     if (random.one_in(2)) shuffle(console_->machine, random);
   }
@@ -153,6 +156,10 @@ class Ordeal {
   void save() {
     if (!snapshot_) snapshot_ = std::make_unique<ConsoleSnapshot>();
     console_->save(*snapshot_);
+    // Whatever a cartridge does, its snapshots may be restored.
+    const WrongField wrong = wrong_field(*snapshot_, type_, console_->properties());
+    CHECK(!wrong);
+    if (wrong) std::printf("  %s is %g\n", wrong.name, wrong.value);
     if (reference_) saved_pictures_ = reference_->pictures;
   }
 
@@ -178,7 +185,8 @@ class Ordeal {
     const Properties& properties = console_->properties();
     if (uses_paddles(properties)) {
       set_paddle_buttons(machine, properties, random_.one_in(4), random_.one_in(4));
-      set_paddle_resistances(machine, properties, random_.below(1000000), random_.below(1000000));
+      set_paddle_resistances(machine, properties, random_.below(properties.paddle_max),
+                             random_.below(properties.paddle_max));
     } else {
       set_joysticks(machine, properties, u32(random_.below(18)), u32(random_.below(18)));
     }
@@ -186,6 +194,7 @@ class Ordeal {
   }
 
   std::unique_ptr<Tested> console_;
+  CartridgeType type_;
   std::unique_ptr<Reference> reference_;
   std::unique_ptr<ConsoleSnapshot> snapshot_;
   std::vector<u8> saved_pictures_;

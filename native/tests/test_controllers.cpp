@@ -36,12 +36,12 @@ void test_paddles() {
   properties.left_paddles = true;
   plug_in_controllers(s, properties);
   CHECK(s.paddle_threshold_cycles[0] == kZeroPaddle && s.paddle_threshold_cycles[2] == kNoPaddle);
-  PaddlePositions paddles = centred_paddles(properties);
-  CHECK(paddles.resistance[0] == (27450 + 790196) / 2);
-  turn_paddle(paddles.resistance[0], properties, 3, 1.0f);
-  CHECK(paddles.resistance[0] == (27450 + 790196) / 2 - 23000);
-  for (int i = 0; i < 100; ++i) turn_paddle(paddles.resistance[0], properties, 4, 1.0f);
-  CHECK(paddles.resistance[0] == 790196);
+  i32 resistance = centred_paddle(properties);
+  CHECK(resistance == (27450 + 790196) / 2);
+  turn_paddle(resistance, properties, 3, 1.0f);
+  CHECK(resistance == (27450 + 790196) / 2 - 23000);
+  for (int i = 0; i < 100; ++i) turn_paddle(resistance, properties, 4, 1.0f);
+  CHECK(resistance == 790196);
   set_paddle_resistances(s, properties, 790196, 27450);
   CHECK(s.paddle_threshold_cycles[0] == 15045 && s.paddle_threshold_cycles[1] == 522);
   set_paddle_buttons(s, properties, true, false);

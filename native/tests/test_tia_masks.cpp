@@ -80,10 +80,10 @@ bool same_state(const Console& a, const Console& b) {
 }
 
 void print_difference(const Console& a, const Console& b) {
-#define SCALAR(type, name)          \
+#define SCALAR(type, name, bound)   \
   if (a.state.name != b.state.name) \
     std::printf("  " #name ": %d, %d\n", int(a.state.name), int(b.state.name));
-#define ARRAY(type, name, count)            \
+#define ARRAY(type, name, count, bound)     \
   for (int i = 0; i < count; ++i)           \
     if (a.state.name[i] != b.state.name[i]) \
       std::printf("  " #name "[%d]: %d, %d\n", i, int(a.state.name[i]), int(b.state.name[i]));

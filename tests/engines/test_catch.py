@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from typing import Any
 
@@ -105,6 +106,24 @@ def test_a_snapshot_continues_exactly() -> None:
         one, two = env.step(action), other.step(action)
         np.testing.assert_array_equal(one[0], two[0])
         assert one[1:] == two[1:]
+
+
+@pytest.mark.parametrize(
+    ("part", "change"),
+    [
+        *(("game", {"paddle": 5}), ("game", {"row": -1}), ("game", {"balls": 6})),
+        *(("game", {"score": None}), ("game", {"other": 1})),
+        *(("random", {"state": 3}), ("random", {"state": {"state": 2**200, "inc": 1}})),
+    ],
+)
+def test_a_snapshot_out_of_bounds_changes_nothing(part: str, change: dict[str, Any]) -> None:
+    env = Catch()
+    env.reset(seed=0)
+    good = env.snapshot()
+    state = json.loads(good)
+    with pytest.raises(ValueError, match="snapshot"):
+        env.restore(json.dumps(state | {part: state[part] | change}).encode())
+    assert env.snapshot() == good
 
 
 @pytest.mark.parametrize("settings", [{"size": 2}, {"balls": 0}, {"lives": -1}, {"flicker": 2.0}])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 import subprocess
 import sys
 import time
@@ -135,6 +136,9 @@ def test_a_snapshot_continues_exactly(num_workers: int, autoreset: Any) -> None:
         other.restore([b"nonsense"] * 3)
     with pytest.raises(ValueError, match="2 snapshots for 3"):
         other.restore(snapshots[:2])
+    forged = re.sub(rb'"depth": \d', b'"depth": 0', snapshots[2])
+    with pytest.raises(ValueError, match="depth=0 is out of bounds"):
+        other.restore([*snapshots[:2], forged])
     engine.close()
     other.close()
 

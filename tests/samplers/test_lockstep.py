@@ -151,6 +151,16 @@ def test_a_restored_sampler_continues_bit_for_bit() -> None:
         )
 
 
+@pytest.mark.parametrize("depth", [0, 200])
+def test_a_depth_that_no_stack_has_is_refused(depth: int) -> None:
+    sampler = make_sampler()
+    sampler.reset()
+    state = sampler.state()
+    state["depth"][1] = depth
+    with pytest.raises(ValueError, match="is out of bounds: an observation has 1 to"):
+        sampler.load(state)
+
+
 def test_groups_that_do_not_divide_are_refused() -> None:
     with pytest.raises(ValueError, match="equal groups"):
         SamplingSettings(num_envs=5, num_groups=2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -212,6 +213,29 @@ def test_nothing_is_reset_while_others_play(mode: str, reserves: int) -> None:
     ended = sum(int((slot.terminated | slot.truncated).sum()) for slot in slots)
     assert observed.resets == {False: ended}
     assert ended > NUM_ENVS
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("instance", [0, 1, 2, 3, 4, 99]), ("instance", [0, 0, 2, 3, 4, 5]), ("ready", [-1, 7])),
+        *(("held", [6]), ("ended", [8]), ("depth", np.zeros(8, np.uint8))),
+    ],
+)
+def test_a_snapshot_that_does_not_fit_changes_nothing(name: str, value: Any) -> None:
+    made = sampler(catch, "reserve")
+    made.reset()
+    resting = made.engine
+    *inner, own = resting.snapshot()
+    with np.load(io.BytesIO(own)) as saved:
+        forged, parts = io.BytesIO(), dict(saved)
+    np.savez(forged, **{**parts, name: np.asarray(value, parts[name].dtype)})
+    with pytest.raises(ValueError, match="reserves and held environments does not fit"):
+        resting.restore([*inner, forged.getvalue()])
+    with pytest.raises(ValueError, match="no snapshot of an engine with reset_mode"):
+        resting.restore([*inner, b"nonsense"])
+    assert resting.snapshot()[:-1] == inner
+    resting.restore([*inner, own])
 
 
 def test_an_empty_reserve_resets_at_once() -> None:

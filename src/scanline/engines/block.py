@@ -22,6 +22,7 @@ from gymnasium import wrappers
 
 from .. import games
 from ..processes import Fields
+from . import heads
 
 Env = gymnasium.Env[Any, Any]
 Arrays = Mapping[str, npt.NDArray[Any]]
@@ -168,7 +169,9 @@ class Place:
 
     def restore(self, snapshot: bytes) -> None:
         head, _, body = snapshot.partition(b"\n")
-        state = json.loads(head)
+        elapsed = heads.COUNT if self._limit else heads.NOTHING
+        bounds = {"frames": heads.COUNT, "waits": heads.FLAG, "elapsed": elapsed}
+        state = heads.read(head, bounds)
         self._env.reset()  # wrappers refuse to step before they saw one
         inner = self._env.unwrapped
         assert isinstance(inner, Snapshots)

@@ -20,6 +20,8 @@ import gymnasium
 import numpy as np
 import numpy.typing as npt
 
+from . import heads
+
 ID = "scanline/Catch-v0"
 Image = npt.NDArray[np.uint8]
 _BALL, _PADDLE = 255, 128
@@ -115,9 +117,25 @@ class Catch(gymnasium.Env[Image, np.int64]):
         return json.dumps(state).encode()
 
     def restore(self, snapshot: bytes) -> None:
-        state = json.loads(snapshot)
-        self._game = _Game(**state["game"])
-        self.np_random.bit_generator.state = state["random"]
+        try:
+            state = json.loads(snapshot)
+            game = _Game(**heads.checked(state["game"], self._bounds()))
+            self.np_random.bit_generator.state = state["random"]
+        except (KeyError, TypeError, OverflowError, RecursionError) as error:
+            raise ValueError("This is no snapshot of Catch.") from error
+        self._game = game
+
+    def _bounds(self) -> dict[str, heads.Bound]:
+        cell = heads.Bound(int, 0, self._settings.size - 1)
+        return {
+            "row": cell,
+            "column": cell,
+            "drift": heads.Bound(int, -1, 1),
+            "paddle": cell,
+            "balls": heads.Bound(int, 0, self._settings.balls),
+            "lives": heads.Bound(int, 0, self._settings.lives),
+            "score": heads.SCORE,
+        }
 
     def _drop(self) -> None:
         game = self._game

@@ -22,6 +22,7 @@ import numpy as np
 from .. import streams
 from ..processes import granted_cores
 from ..records import Array, Spaces, StepArrays
+from . import heads
 from .block import BlockSettings, can_snapshot, fields, make_env
 from .interface import EngineError, EngineSettings
 from .rules import EnvState, Honoured, StepRules, Turns, refuse_others
@@ -131,7 +132,7 @@ class GymnasiumEngine:
             raise ValueError(
                 f"There are {len(snapshots)} snapshots for {self.settings.num_envs} environments."
             )
-        split = [_split(snapshot) for snapshot in snapshots]
+        split = [_split(snapshot, self.spaces.stack) for snapshot in snapshots]
         bodies = {row: body for row, (_, body) in enumerate(split)}
         self._force.restore(bodies, self.settings.wait_seconds)
         self._rules.load([state for state, _ in split])
@@ -276,11 +277,13 @@ def _workforce(settings: EngineSettings, makers: Sequence[Any], kind: _Kind) -> 
     return workers
 
 
-def _split(snapshot: bytes) -> tuple[EnvState, bytes]:
+def _split(snapshot: bytes, stack: int) -> tuple[EnvState, bytes]:
     if not snapshot.startswith(_MAGIC):
         raise ValueError("This is no snapshot of engine 'gymnasium', version 1.")
     head, _, body = snapshot[len(_MAGIC) :].partition(b"\n")
-    return EnvState(**json.loads(head)), body
+    depth = heads.Bound(int, 1, stack)
+    bounds = {"depth": depth, "lives": heads.LIVES, "ended": heads.FLAG}
+    return EnvState(**heads.read(head, bounds)), body
 
 
 build: Callable[[EngineSettings], GymnasiumEngine] = GymnasiumEngine

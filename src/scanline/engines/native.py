@@ -121,6 +121,8 @@ class NativeEngine:
             raise ValueError(
                 f"{len(snapshots)} snapshots do not fit {self.settings.num_envs} environments."
             )
+        for env, snapshot in enumerate(snapshots):  # all or none
+            self._batch.check_snapshot(env, snapshot)
         for env, snapshot in enumerate(snapshots):
             self._batch.restore(env, snapshot)
         self._turns.restored()

@@ -22,7 +22,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from ..records import Array, Spaces, StepArrays
-from . import checks
+from . import checks, heads
 from .history import History
 from .interface import Autoreset, Engine, EngineError
 from .totals import Totals
@@ -135,9 +135,12 @@ class EngineVectorEnv(VectorEnv[Array, Array, Array]):
         return [self._packed(env, inner[env]) for env in range(self.num_envs)]
 
     def restore(self, snapshots: Sequence[bytes]) -> Array:
-        """Continues every environment from its snapshot; gives the observations there."""
+        """Continues every environment from its snapshot; gives the observations there.
+
+        If one is refused, by ValueError, all environments stay as they are.
+        """
         self._refuse_closed()
-        parts = [_unpacked(snapshot) for snapshot in snapshots]
+        parts = [_unpacked(snapshot, self.engine.spaces) for snapshot in snapshots]
         self.engine.restore([inner for _, _, inner in parts])
         for env, (head, window, _) in enumerate(parts):
             group, row = divmod(env, self.batch_size)
@@ -275,9 +278,17 @@ def _allocate(spaces: Spaces, num_envs: int) -> StepArrays:
     )
 
 
-def _unpacked(snapshot: bytes) -> tuple[dict[str, Any], bytes, bytes]:
+def _unpacked(snapshot: bytes, spaces: Spaces) -> tuple[dict[str, Any], bytes, bytes]:
     if not snapshot.startswith(_MAGIC):
         raise ValueError("This is no snapshot of a scanline vector environment, version 1.")
     head_text, _, body = snapshot[len(_MAGIC) :].partition(b"\n")
-    head = json.loads(head_text)
-    return head, body[: head["window_bytes"]], body[head["window_bytes"] :]
+    size = int(np.prod(spaces.observation_shape)) * np.dtype(spaces.frame_dtype).itemsize
+    bounds = {
+        "depth": heads.Bound(int, 1, spaces.stack),
+        "score": heads.SCORE,
+        "length": heads.COUNT,
+        "waits": heads.FLAG,
+        "lives": heads.LIVES,
+        "window_bytes": heads.Bound(int, size, min(size, len(body))),
+    }
+    return heads.read(head_text, bounds), body[:size], body[size:]

@@ -287,11 +287,17 @@ class LockstepSampler:
 
     def load(self, state: State) -> None:
         """Continues exactly, or with new games where the engine has no snapshots."""
+        depth, stack = to_array(state["depth"]), self._engine.spaces.stack
+        if depth.min() < 1 or depth.max() > stack:
+            raise ValueError(
+                f"depth={depth.tolist()} is out of bounds: an observation has 1 to {stack} frames; "
+                "the checkpoint was changed, so continue from another one."
+            )
         self._env_steps = state["env_steps"]
         self._episodes.load(state["episodes"])
         self.games_go_on = state["environments"] is not None
         if not self.games_go_on:
             self.abandon()
             return
-        Edge(to_array(state["window"]), to_array(state["depth"])).copy_to(self._edge)
+        Edge(to_array(state["window"]), depth).copy_to(self._edge)
         self._engine.restore(state["environments"])

@@ -19,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import fields, replace
 from typing import Literal
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -145,13 +146,37 @@ class RestingEngine:
 
     def restore(self, snapshots: Sequence[bytes]) -> None:
         self._wait()
+        own = _loaded(snapshots[-1])
+        if not self._fits(own):
+            raise ValueError(
+                "This snapshot cannot be restored because what it says of reserves and held "
+                "environments does not fit these settings."
+            )
         self._inner.restore(snapshots[:-1])
-        with np.load(io.BytesIO(snapshots[-1])) as own:
-            for name in _NUMBERS:
-                kind = type(getattr(self, f"_{name}"))
-                setattr(self, f"_{name}", kind(own[name].tolist()))
-            for field in fields(StepArrays):
-                getattr(self._starts, field.name)[...] = own[field.name]
+        for name in _NUMBERS:
+            kind = type(getattr(self, f"_{name}"))
+            setattr(self, f"_{name}", kind(own[name].tolist()))
+        for field in fields(StepArrays):
+            getattr(self._starts, field.name)[...] = own[field.name]
+
+    def _fits(self, own: Mapping[str, Array]) -> bool:
+        """Every instance plays, waits or is to be reset, exactly once; the arrays are like ours."""
+        starts = {f.name: getattr(self._starts, f.name) for f in fields(StepArrays)}
+        if own.keys() != {*_NUMBERS, *starts}:
+            return False
+        if any((own[n].shape, own[n].dtype) != (a.shape, a.dtype) for n, a in starts.items()):
+            return False
+        if any(own[name].ndim != 1 or own[name].dtype != np.int64 for name in _NUMBERS):
+            return False
+        instance, ready, ended, held = (own[name].tolist() for name in _NUMBERS)
+        everyone = [*instance, *ready, *(ended if self._swaps else ())]
+        return (
+            sorted(everyone) == list(range(self._inner.settings.num_envs))
+            and len(instance) == self.settings.num_envs
+            and set(ended) <= set(everyone)
+            and set(held) <= set(range(self.settings.num_envs))
+            and bool(np.all((own["depth"] >= 1) & (own["depth"] <= self.spaces.stack)))
+        )
 
     def close(self) -> None:
         self._pool.shutdown(wait=True)
@@ -182,6 +207,14 @@ def inner_settings(settings: EngineSettings, num_reserves: int, rank: int = 0) -
         first_env_id=settings.first_env_id + rank * num_reserves,
         autoreset="disabled",
     )
+
+
+def _loaded(snapshot: bytes) -> dict[str, Array]:
+    try:
+        with np.load(io.BytesIO(snapshot)) as own:
+            return dict(own)
+    except (ValueError, KeyError, OSError, EOFError, BadZipFile) as error:
+        raise ValueError("This is no snapshot of an engine with reset_mode.") from error
 
 
 def _arrays(num: int, spaces: Spaces) -> StepArrays:
