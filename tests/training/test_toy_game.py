@@ -146,7 +146,13 @@ def test_the_games_that_confirm_a_score_are_no_training_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     module = importlib.import_module("scanline.training.train")
-    monkeypatch.setattr(module, "score", lambda *given, **named: time.sleep(2.0))
+    score = module.score
+
+    def slow(plan: Any, player: Any, games: int) -> Any:
+        time.sleep(2.0)
+        return score(plan, player, games=1)
+
+    monkeypatch.setattr(module, "score", slow)
     begun = time.perf_counter()
     run = train("paac", tmp_path, {}, CATCH, target_score=-100.0)
     assert run.stop.kind == "target_score"
@@ -158,12 +164,13 @@ def test_nobody_learns_while_games_confirm_a_score(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recipe: str, changes: dict[str, Any]
 ) -> None:
     module = importlib.import_module("scanline.training.train")
-    versions = []
+    versions, score = [], module.score
 
-    def judged(plan: Any, policy: Any, games: int) -> None:
+    def judged(plan: Any, player: Any, games: int) -> Any:
         for _ in range(2):
-            versions.append(policy.version)
+            versions.append(player.version)
             time.sleep(0.3)
+        return score(plan, player, games=1)
 
     monkeypatch.setattr(module, "score", judged)
     assert train(recipe, tmp_path, changes, CATCH, target_score=-100.0).stop.kind == "target_score"
