@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from scanline import recipes
-from scanline.benchmarks import comparisons, own, training
+from scanline.benchmarks import comparisons, own, rows, training
 from scanline.benchmarks.work import Work
 
 ROW = {
@@ -117,6 +117,16 @@ def test_every_contender_shares_the_settings() -> None:
     assert [work.peer for work in works] == [None, "sb3", "sb3-vector"]
     assert all(work.settings == works[0].settings for work in works)
     assert works[0].settings["num_envs"] == 2
+
+
+def test_a_limit_is_the_best_of_all_repeats_and_a_rate_the_one_in_the_middle() -> None:
+    rates = ((10.0, 13.0), (14.0, 11.0), (11.0, 12.0))
+    repeats = [{"agent_sps": rate, "limit_sps": limit} for rate, limit in rates]
+    row = rows.summary(repeats, bounds=("limit_sps",))
+    assert (row["agent_sps"], row["limit_sps"], row["repeats"]) == (11.0, 13.0, 3)
+    assert row["limit_sps_spread"] == round(2 / 13, 4)
+    work = Work(recipe="a2c", game="pong", engine="native", seconds=1.0)
+    assert training._row(work, repeats)["limit_sps"] == 13.0
 
 
 def test_a_stretch_is_long_enough_for_every_learner_to_tell_of_a_turn() -> None:
