@@ -137,7 +137,17 @@ def test_a_stretch_is_long_enough_for_every_learner_to_tell_of_a_turn() -> None:
     )
 
 
-@pytest.mark.parametrize("recipe", ["a2c", "ppo", "dqn", "fast-dqn"])
+def test_run_and_limit_take_turns_of_which_nothing_is_left_for_the_other() -> None:
+    alone, queued, several = (
+        own.limit_of(recipes.find(name), 10.0) for name in ("a2c", "ga3c", "accelerated-appo")
+    )
+    assert (alone.turn.seconds, alone.settle.agent_steps, alone.settle.seconds) == (2.0, 0, 0.0)
+    assert (queued.turn.seconds, queued.settle.agent_steps) == (10.0, 2 * 100 * 5)
+    assert several.turn.agent_steps == several.settle.agent_steps == 8 * 2048
+    assert several.settle.seconds > 0
+
+
+@pytest.mark.parametrize("recipe", ["a2c", "ppo", "dqn", "fast-dqn", "ga3c"])
 def test_our_own_work_is_timed_with_its_limit(recipe: str) -> None:
     small = {"network": "nips"}
     if recipe in ("dqn", "fast-dqn"):

@@ -12,13 +12,18 @@ from ..parameters import CentralSettings
 from ..processes import granted_cores
 from ..recipes import Recipe
 from ..runners.concurrent import Concurrent
-from ..stores import ReplaySettings
+from ..samplers import DynamicSettings
+from ..stores import ReplaySettings, SegmentSettings
 from .work import Figures, Work
 
 PAIRS = 5
-"""So often the run and its limit take turns, if a turn of all learners is not longer."""
-SETTLE_SECONDS = 0.3
-"""Until learners in processes of their own have told of what they did before."""
+"""So often the run and its limit take turns, if a turn of all learners is not longer.
+
+Once, where a queue lies between acting and learning: what one of them leaves in it, full for the
+limit and almost empty for the run, would be the other's work.
+"""
+REPORTS_SECONDS = 0.3
+"""Until every learner in a process of its own has reported what it did before."""
 
 
 def run(work: Work) -> Figures:
@@ -31,7 +36,7 @@ def run(work: Work) -> Figures:
             agent_steps=max(random_agent_steps(plan.recipe), turn), seconds=work.warm_up_seconds
         ),
         measured=training.Stretch(agent_steps=2 * turn, seconds=work.seconds),
-        limit=limit_of(turn, work.seconds) if plan.run.learners == 1 else None,
+        limit=limit_of(plan.recipe, work.seconds) if plan.run.learners == 1 else None,
     )
     return {
         "agent_sps": timing.agent_steps_per_second,
@@ -71,9 +76,20 @@ def turn_agent_steps(recipe: Recipe) -> int:
     return num_learners * sampling.num_envs * sampling.horizon_agent_steps
 
 
-def limit_of(turn: int, seconds: float) -> training.Limit:
-    """Turns of run and limit that are long enough for every learner to tell of its own."""
+def queued_agent_steps(recipe: Recipe) -> int:
+    """Steps that may wait to be learned from when the environments begin to stand still."""
+    sampling, store = recipe.sampling, recipe.store
+    if not isinstance(sampling, DynamicSettings) or not isinstance(store, SegmentSettings):
+        return 0
+    return store.queue_segments * sampling.rollout_agent_steps * sampling.envs_per_agent
+
+
+def limit_of(recipe: Recipe, seconds: float) -> training.Limit:
+    """Turns of run and limit, long enough for every learner to report one of its own."""
+    turn, queued = turn_agent_steps(recipe), queued_agent_steps(recipe)
     return training.Limit(
-        turn=training.Stretch(agent_steps=turn, seconds=seconds / PAIRS),
-        settle=training.Stretch(agent_steps=turn, seconds=SETTLE_SECONDS if turn else 0.0),
+        turn=training.Stretch(agent_steps=turn, seconds=seconds if queued else seconds / PAIRS),
+        settle=training.Stretch(
+            agent_steps=max(turn, 2 * queued), seconds=REPORTS_SECONDS if turn else 0.0
+        ),
     )

@@ -50,7 +50,7 @@ class Limit:
     turn: Stretch
     """The run has such a stretch, then the limit, and so on until the run is measured."""
     settle: Stretch = field(default_factory=Stretch)
-    """Between two of them, not counted: what is still told of the one before."""
+    """Before each of them, not counted: what is left of the one before."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,15 +128,15 @@ def _with_limit(
     parts: Runnable, session: Session, measured: Stretch, limit: Limit, pause: Pause
 ) -> Timing:
     """The run and the run without environments take turns."""
-    runs, rates = list[Timing](), list[float]()
+    runs, limits = list[Timing](), list[Timing]()
     while not runs or (_is_short(_joined(runs), measured) and session.stop is None):
-        runs.append(_timed(parts, session, limit.turn))
-        pause.is_on = True
-        _go_on(parts, session, limit.settle)
-        rates.append(_timed(parts, session, limit.turn).agent_steps_per_second)
-        pause.is_on = False
-        _go_on(parts, session, limit.settle)
-    return replace(_joined(runs), limit_agent_steps_per_second=max(rates))
+        for is_on, timings in ((False, runs), (True, limits)):
+            pause.is_on = is_on
+            _go_on(parts, session, limit.settle)
+            timings.append(_timed(parts, session, limit.turn))
+    pause.is_on = False
+    best = max(timing.agent_steps_per_second for timing in limits)
+    return replace(_joined(runs), limit_agent_steps_per_second=best)
 
 
 def _is_short(timing: Timing, stretch: Stretch) -> bool:
