@@ -64,6 +64,17 @@ def test_patience_ends_with_nothing() -> None:
     assert times.now == 0.5
 
 
+def test_items_are_taken_together_or_not_at_all() -> None:
+    queue, times = fake((1.0, "a"), (2.0, "b"), (6.0, "c"), (7.0, "d"), capacity=3)
+    assert queue.take_together(3, patience_seconds=5.0) == []
+    assert (len(queue), times.now) == (2, 5.0)
+    assert queue.take_together(3, patience_seconds=5.0) == ["a", "b", "c"]
+    assert (times.now, queue.take_seconds) == (6.0, 6.0)
+    for num in (0, 4):
+        with pytest.raises(ValueError, match=f"{num} items are never together in a queue of"):
+            queue.take_together(num, patience_seconds=1.0)
+
+
 def test_a_full_queue_refuses_when_the_time_is_over() -> None:
     queue, times = fake(capacity=1)
     assert queue.put("a", 0.0)

@@ -3,9 +3,10 @@
 Takes small items, such as numbers of buffers; gives them out in order, one or many at a time.
 Knows nothing of what they stand for.
 
-A queue that closes wakes everybody who waits on it, so that no thread is ever left behind. Taking
-follows the rule of dynamic batching: wait for the first item, then a little for a minimum, then
-take all that is there up to a maximum.
+A queue that closes wakes every thread that waits on it, so that none is left behind. `take` follows
+the rule of dynamic batching: wait for the first item, then a little for a minimum, then take all
+that is there up to a maximum. `take_together` gives a whole number of items or none: a thread that
+waits holds nothing, so that takers cannot wait for what other takers hold.
 """
 
 from __future__ import annotations
@@ -82,13 +83,29 @@ class BoundedQueue(Generic[Item]):
                 since = self._clock_seconds()
                 self._until(lambda: len(self._items) >= minimum, since + timeout_seconds)
             self.take_seconds += self._clock_seconds() - begun
-            taken = [self._items.popleft() for _ in range(min(maximum, len(self._items)))]
-            if taken:
-                self._changed.notify_all()
-            return taken
+            return self._popped(min(maximum, len(self._items)))
+
+    def take_together(self, num: int, *, patience_seconds: float) -> list[Item]:
+        """Exactly `num` items, or none if there are not so many within the patience."""
+        if not 1 <= num <= self.capacity:
+            raise ValueError(
+                f"{num} items are never together in a queue of capacity {self.capacity}; use 1 to "
+                f"{self.capacity}."
+            )
+        with self._changed:
+            begun = self._clock_seconds()
+            there = self._until(lambda: len(self._items) >= num, begun + patience_seconds)
+            self.take_seconds += self._clock_seconds() - begun
+            return self._popped(num if there else 0)
+
+    def _popped(self, num: int) -> list[Item]:
+        taken = [self._items.popleft() for _ in range(num)]
+        if taken:
+            self._changed.notify_all()
+        return taken
 
     def close(self) -> None:
-        """Nothing goes in or out any more; everybody who waits is woken. May be called twice."""
+        """Nothing goes in or out any more; every waiting thread is woken. May be called twice."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from scanline import recipes
-from scanline.benchmarks import comparisons, own, training
+from scanline.benchmarks import comparisons, own, rows, training
 from scanline.benchmarks.work import Work
 
 ROW = {
@@ -119,6 +119,16 @@ def test_every_contender_shares_the_settings() -> None:
     assert works[0].settings["num_envs"] == 2
 
 
+def test_a_limit_is_the_best_of_all_repeats_and_a_rate_the_one_in_the_middle() -> None:
+    rates = ((10.0, 13.0), (14.0, 11.0), (11.0, 12.0))
+    repeats = [{"agent_sps": rate, "limit_sps": limit} for rate, limit in rates]
+    row = rows.summary(repeats, bounds=("limit_sps",))
+    assert (row["agent_sps"], row["limit_sps"], row["repeats"]) == (11.0, 13.0, 3)
+    assert row["limit_sps_spread"] == round(2 / 13, 4)
+    work = Work(recipe="a2c", game="pong", engine="native", seconds=1.0)
+    assert training._row(work, repeats)["limit_sps"] == 13.0
+
+
 def test_a_stretch_is_long_enough_for_every_learner_to_tell_of_a_turn() -> None:
     assert own.turn_agent_steps(recipes.find("accelerated-appo")) == 8 * 2048
     assert own.turn_agent_steps(recipes.find("accelerated-a3c")) == 3 * 80
@@ -127,7 +137,17 @@ def test_a_stretch_is_long_enough_for_every_learner_to_tell_of_a_turn() -> None:
     )
 
 
-@pytest.mark.parametrize("recipe", ["a2c", "ppo", "dqn", "fast-dqn"])
+def test_run_and_limit_take_turns_of_which_nothing_is_left_for_the_other() -> None:
+    alone, queued, several = (
+        own.limit_of(recipes.find(name), 10.0) for name in ("a2c", "ga3c", "accelerated-appo")
+    )
+    assert (alone.turn.seconds, alone.settle.agent_steps, alone.settle.seconds) == (2.0, 0, 0.0)
+    assert (queued.turn.seconds, queued.settle.agent_steps) == (10.0, 2 * 100 * 5)
+    assert several.turn.agent_steps == several.settle.agent_steps == 8 * 2048
+    assert several.settle.seconds > 0
+
+
+@pytest.mark.parametrize("recipe", ["a2c", "ppo", "dqn", "fast-dqn", "ga3c"])
 def test_our_own_work_is_timed_with_its_limit(recipe: str) -> None:
     small = {"network": "nips"}
     if recipe in ("dqn", "fast-dqn"):

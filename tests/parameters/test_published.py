@@ -14,6 +14,7 @@ from scanline.parameters import (
     OptimiserSettings,
     Published,
 )
+from scanline.parameters.optimisers import RMSProp
 
 HALVES = OptimiserSettings(decay=0.0, epsilon=1.0)
 """A gradient of ones moves every weight by half the rate, exactly."""
@@ -112,6 +113,58 @@ def test_torn_reads_share_the_memory_and_are_seen_as_torn() -> None:
         assert seen(snapshot.views.live) == {-1.0}  # it changed while it was held
     # Whether threads meet in one race is the system's choice; in thirty of them they must.
     assert any(race(published(torn_reads=True), 150)[1] for _ in range(30))
+
+
+class Descent(RMSProp):
+    """Weights less rate times gradient; the first step waits for a second trainer to come near."""
+
+    def __init__(self, parameters: list[nn.Parameter], settings: OptimiserSettings) -> None:
+        super().__init__(parameters, settings)
+        self.first_is_here, self.second_is_here = threading.Event(), threading.Event()
+
+    @torch.no_grad()
+    def step(self, learning_rate: float, gradient_scale: float = 1.0) -> None:
+        if not self.first_is_here.is_set():
+            self.first_is_here.set()
+            self.second_is_here.wait(0.3)  # in vain, where trainers apply one after another
+        else:
+            self.second_is_here.set()
+        for each in self.parameters:
+            assert each.grad is not None
+            each -= learning_rate * gradient_scale * each.grad
+
+
+@pytest.mark.parametrize("torn_reads", [False, True])
+def test_a_trainer_that_comes_between_does_not_change_the_gradient_of_another(
+    torn_reads: bool,
+) -> None:
+    """Batches whose gradients are 1 and 10 everywhere, both taken from the first weights."""
+    made: list[Descent] = []
+
+    def build(name: str, parameters: list[nn.Parameter], own: OptimiserSettings) -> Descent:
+        made.append(Descent(parameters, own))
+        return made[-1]
+
+    shared = Published(LocalParameters(Layers(), HALVES, build=build), torn_reads)
+    found: dict[float, tuple[float, int]] = {}
+
+    def train(gradient: float) -> None:
+        with shared.reading() as snapshot:
+            losses = {"all": gradient * snapshot.views.live()}
+            if gradient == 10.0:
+                assert made[0].first_is_here.wait(10)
+            norms, before = shared.apply(losses, snapshot, 1.0)
+        found[gradient] = float(norms["all"]), before
+
+    trainers = [threading.Thread(target=train, args=(gradient,)) for gradient in (10.0, 1.0)]
+    for thread in trainers:
+        thread.start()
+    for thread in trainers:
+        thread.join(30)
+    assert seen(shared.parameters.network) == {-11.0}
+    length = (NUM_LAYERS * 5_000) ** 0.5
+    assert found == {1.0: (pytest.approx(length), 0), 10.0: (pytest.approx(10 * length), 1)}
+    assert shared.version == 2
 
 
 def test_a_loss_that_is_no_number_changes_nothing() -> None:

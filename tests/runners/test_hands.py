@@ -71,5 +71,22 @@ def test_a_silent_thread_is_named_with_its_place() -> None:
     hands.close()
 
 
+def test_a_thread_that_gives_signs_of_life_while_it_waits_is_not_stuck() -> None:
+    go_on = threading.Event()
+    hands = Hands(silent_seconds=0.2)
+
+    def waits() -> None:
+        while not go_on.wait(0.02):
+            hands.beat()
+
+    hands.set("worker", 1, waits)
+    begun = time.monotonic()
+    while time.monotonic() - begun < 0.6:
+        hands.check()
+        time.sleep(0.02)
+    go_on.set()
+    hands.close()
+
+
 def waits_for_ever(go_on: threading.Event) -> None:
     go_on.wait(LIMIT_SECONDS)

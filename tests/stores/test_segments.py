@@ -124,8 +124,40 @@ def test_acting_waits_while_the_queue_is_full_and_closing_wakes_it() -> None:
         store.joined(1.0)
 
 
+def test_waits_call_back_and_end_with_the_error_of_the_call() -> None:
+    store = queue(queue_segments=1)
+    held = [store.slot() for _ in range(5)]
+    store.put(held[0])
+    calls: list[str] = []
+
+    def waiting() -> None:
+        calls.append("waits")
+        if len(calls) % 3 == 0:
+            raise KeyError("enough")
+
+    for wait in (lambda: store.slot(waiting), lambda: store.put(held[1], waiting)):
+        with pytest.raises(KeyError, match="enough"):
+            wait()
+    assert len(calls) == 6
+
+
 def test_nothing_is_joined_when_nothing_comes() -> None:
     assert queue().joined(0.01) is None
+
+
+def test_a_trainer_that_waits_for_the_rest_of_its_batch_holds_nothing_of_it() -> None:
+    store = queue(min_batch_agent_steps=18, queue_segments=4)  # three segments of 6 steps
+    for seed in range(2):
+        store.put(fill(store.slot(), seed))
+    found: list[Slot | None] = []
+    trainer = threading.Thread(target=lambda: found.append(store.joined(0.05)), daemon=True)
+    trainer.start()
+    trainer.join(5)
+    assert found == [None]
+    assert len(store.full) == 2
+    store.put(fill(store.slot(), 2))
+    joined = store.joined(0.05)
+    assert joined is not None and joined.version[0].tolist() == [0, 0, 1, 1, 2, 2]
 
 
 def test_one_segment_is_enough_without_a_minimum() -> None:

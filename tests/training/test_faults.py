@@ -27,6 +27,7 @@ from scanline.parameters import NotFiniteGradientError
 from scanline.processes import WorkerLost
 from scanline.runners.checkpoint import load_latest
 from scanline.runners.crew import StuckError
+from scanline.runners.hands import Hands
 
 CATCH = "scanline/Catch-v0"
 ENDS_WITHIN_SECONDS = 20.0
@@ -154,9 +155,10 @@ def test_a_predictor_that_raises_ends_the_run_with_its_traceback(
     assert_usable(out)
 
 
-def test_a_run_that_stands_still_ends_and_says_who_waits(
+def test_a_run_that_stands_still_ends_and_names_what_it_waits_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Also where trainers have a part of their batch: they wait, they are not stuck."""
     out, calls, poll = tmp_path / "run", list[int](), GymnasiumEngine.poll
 
     def losing(self: GymnasiumEngine, timeout_seconds: float) -> list[int]:
@@ -164,11 +166,46 @@ def test_a_run_that_stands_still_ends_and_says_who_waits(
         return poll(self, timeout_seconds) if len(calls) < 200 else []
 
     monkeypatch.setattr(GymnasiumEngine, "poll", losing)
-    wanted = "Neither a step nor an update for 2 seconds: 0 of 8 agents wait for a decision"
+    wanted = (
+        r"Neither a step nor an update for 2 seconds: the engine finishes no step of the 8 agents "
+        r"that it has\. Of 8 agents 8 are in the engine and 0 wait for a decision; of the 8 "
+        r"segments that an update needs [0-7] are there\."
+    )
     with pytest.raises(StuckError, match=wanted):
-        train("ga3c", out, silent_seconds=2.0, min_batch_agent_steps=0)
+        train("ga3c", out, silent_seconds=2.0)
     monkeypatch.undo()
     assert_usable(out)
+
+
+def test_a_trainer_that_hangs_is_named_and_the_predictors_that_wait_for_it_are_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls, loss, close, closing = list[int](), ActorCritic.loss, Hands.close, threading.Event()
+
+    def hanging(self: ActorCritic, views: Any, batch: Any) -> Any:
+        calls.append(1)
+        if len(calls) == 20:
+            closing.wait(ENDS_WITHIN_SECONDS)
+        return loss(self, views, batch)
+
+    monkeypatch.setattr(ActorCritic, "loss", hanging)
+    monkeypatch.setattr(Hands, "close", lambda self: (closing.set(), close(self)))
+    few = {"num_trainers": 1, "queue_segments": 1, "min_batch_agent_steps": 0}
+    with pytest.raises(StuckError, match=r"trainer-0:\n(.|\n)*in hanging") as caught:
+        train("ga3c", tmp_path / "run", silent_seconds=1.0, **few)
+    assert "predictor" not in str(caught.value)
+
+
+@pytest.mark.parametrize("torn_reads", [False, True])
+def test_trainers_never_wait_for_the_segments_of_other_trainers(
+    tmp_path: Path, torn_reads: bool
+) -> None:
+    """Twelve segments in all, and eight trainers that need eight of them each."""
+    few = {"num_envs": 2, "queue_segments": 8, "num_trainers": 8, "torn_reads": torn_reads}
+    begun = time.monotonic()
+    run = train("ga3c", tmp_path / "run", agent_steps=2_000, silent_seconds=3.0, **few)
+    assert run.agent_steps >= 2_000
+    assert time.monotonic() - begun < ENDS_WITHIN_SECONDS
 
 
 @pytest.mark.parametrize(

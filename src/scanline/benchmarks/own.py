@@ -1,41 +1,50 @@
-"""scanline doing a recipe's work, and the limit that its network alone would reach.
+"""scanline doing a recipe's work, and the limit that it would reach without environments.
 
 Takes a `Work`; gives agent steps per second of a real run (logging and all), and `limit_sps`: the
-rate of acting and learning on ready data in the same process, with no environment and no draws.
-Knows the loop's parts, not their insides.
+best rate of the same run, in the same processes and threads and in turns with it, while its
+environments stand still. Knows how long to measure, nothing of what is measured.
 """
 
 from __future__ import annotations
 
-import threading
-import time
-from collections.abc import Callable
-
-import torch
-from torch import Tensor
-
-from .. import settings, training
-from ..networks import share_cores_here
+from .. import training
 from ..parameters import CentralSettings
 from ..processes import granted_cores
 from ..recipes import Recipe
-from ..records import Batch
-from ..runners.clock import Spans
 from ..runners.concurrent import Concurrent
-from ..runners.on_policy import Loop
-from ..stores import Replay, ReplaySettings
+from ..samplers import DynamicSettings
+from ..stores import ReplaySettings, SegmentSettings
 from .work import Figures, Work
 
-Job = Callable[[], None]
+PAIRS = 5
+"""So often the run and its limit take turns, if a turn of all learners is not longer.
 
-PLAYED_AGENT_STEPS = 100
-"""Of every environment before the rollout that a limit is measured on. How much of a picture the
-kernels must compute depends on what is in it."""
+Once, where a queue lies between acting and learning: what one of them leaves in it, full for the
+limit and almost empty for the run, would be the other's work.
+"""
+REPORTS_SECONDS = 0.3
+"""Until every learner in a process of its own has reported what it did before."""
 
 
 def run(work: Work) -> Figures:
-    """Figures of a whole run, then of its network alone."""
-    return {**whole_run(work), "limit_sps": limit(work)}
+    """Figures of a run of the given length, timed after its warm-up and after its first updates."""
+    plan = plan_of(work)
+    turn = turn_agent_steps(plan.recipe)
+    timing = training.timed(
+        plan,
+        warm_up=training.Stretch(
+            agent_steps=max(random_agent_steps(plan.recipe), turn), seconds=work.warm_up_seconds
+        ),
+        measured=training.Stretch(agent_steps=2 * turn, seconds=work.seconds),
+        limit=limit_of(plan.recipe, work.seconds) if plan.run.learners == 1 else None,
+    )
+    return {
+        "agent_sps": timing.agent_steps_per_second,
+        "raw_fps": timing.raw_frames_per_second,
+        "ups": timing.updates_per_second,
+        "limit_sps": timing.limit_agent_steps_per_second,
+        **({"note": timing.note} if timing.note else {}),
+    }
 
 
 def plan_of(work: Work) -> training.Plan:
@@ -50,25 +59,12 @@ def plan_of(work: Work) -> training.Plan:
     )
 
 
-def whole_run(work: Work) -> Figures:
-    """A run of the given length, timed after its warm-up and after its first updates."""
-    plan = plan_of(work)
-    store = plan.recipe.store
-    random = store.learning_starts_agent_steps if isinstance(store, ReplaySettings) else 0
-    if isinstance(plan.recipe.pace, Concurrent):
-        random = 0  # they are played before the run begins
-    turn = turn_agent_steps(plan.recipe)
-    timing = training.timed(
-        plan,
-        warm_up=training.Stretch(agent_steps=max(random, turn), seconds=work.warm_up_seconds),
-        measured=training.Stretch(agent_steps=2 * turn, seconds=work.seconds),
-    )
-    return {
-        "agent_sps": timing.agent_steps_per_second,
-        "raw_fps": timing.raw_frames_per_second,
-        "ups": timing.updates_per_second,
-        **({"note": timing.note} if timing.note else {}),
-    }
+def random_agent_steps(recipe: Recipe) -> int:
+    """Steps of a run before its first update; blocks play them before the run begins."""
+    store = recipe.store
+    if not isinstance(store, ReplaySettings) or isinstance(recipe.pace, Concurrent):
+        return 0
+    return store.learning_starts_agent_steps
 
 
 def turn_agent_steps(recipe: Recipe) -> int:
@@ -80,116 +76,20 @@ def turn_agent_steps(recipe: Recipe) -> int:
     return num_learners * sampling.num_envs * sampling.horizon_agent_steps
 
 
-def limit(work: Work) -> float:
-    """Agent steps per second of acting and learning on data that are already there."""
-    plan = settings.override(training.synchronous(plan_of(work)), {"live": False})
-    parts = training.assemble(plan, Spans().mark, say=lambda sentence: None)
-    try:
-        if isinstance(parts.loop.store, Replay):
-            return replay_limit(parts, work.seconds / 2)
-        return rollout_limit(parts.loop, work.seconds / 2)
-    finally:
-        parts.close()
+def queued_agent_steps(recipe: Recipe) -> int:
+    """Steps that may wait to be learned from when the environments begin to stand still."""
+    sampling, store = recipe.sampling, recipe.store
+    if not isinstance(sampling, DynamicSettings) or not isinstance(store, SegmentSettings):
+        return 0
+    return store.queue_segments * sampling.rollout_agent_steps * sampling.envs_per_agent
 
 
-def rollout_limit(loop: Loop, seconds: float) -> float:
-    """One rollout from the midst of play, acted and learned from again and again."""
-    loop.sampler.reset()
-    slot = loop.sampler.collect(loop.policy, into=loop.store.slot())
-    for _ in range(PLAYED_AGENT_STEPS // slot.num_steps):
-        slot = loop.sampler.collect(loop.policy, into=slot)
-    uniforms = torch.rand((slot.actions.shape[1], 2))
-
-    def turn() -> None:
-        with loop.memory.keeping():
-            for t in range(slot.num_steps):
-                loop.policy(slot.observation(t), uniforms, 0)
-            with torch.no_grad():
-                loop.store.put(loop.algorithm.prepare(loop.parameters.views, slot))
-        for batch in loop.store.batches():
-            _update(loop, batch)
-
-    return slot.actions.numel() * turns_per_second(turn, seconds)
-
-
-def replay_limit(parts: training.Parts, seconds: float) -> float:
-    """Rounds of acting and the updates that they owe, from one batch that was drawn before.
-
-    Learning runs beside acting where the recipe lets it, and every sampler acts in a thread of its
-    own where it has one.
-    """
-    loop, recipe = parts.loop, parts.plan.recipe
-    assert isinstance(recipe.store, ReplaySettings)
-    batch, observations = _ready(parts)
-    pace, kind = recipe.pace, recipe.store
-    num_steps = pace.target_agent_steps if isinstance(pace, Concurrent) else 4 * kind.batch_size
-    num_updates = round(num_steps * kind.training_intensity / kind.batch_size)
-    uniforms = torch.rand((len(observations), 2))
-    calls = num_steps // recipe.sampling.num_envs
-
-    def act() -> None:
-        for _ in range(calls):
-            loop.policy(observations, uniforms, 0)
-
-    def learn() -> None:
-        for _ in range(num_updates):
-            _update(loop, batch)
-
-    beside = isinstance(pace, Concurrent) and pace.concurrent_training
-
-    def turn() -> None:
-        side_by_side([act] * len(parts.samplers) + [learn] * beside)
-        if not beside:
-            learn()
-
-    rate = turns_per_second(turn, seconds)
-    return calls * recipe.sampling.num_envs * rate
-
-
-def _ready(parts: training.Parts) -> tuple[Batch, Tensor]:
-    """A batch, and what one sampler sees at a step."""
-    loop, store = parts.loop, parts.loop.store
-    assert isinstance(store, Replay)
-    for sampler in parts.samplers:
-        sampler.reset()
-    while not store.num_drawable:
-        for writer, sampler in enumerate(parts.samplers):
-            slot = sampler.collect(loop.policy, into=store.slot(writer))
-            store.put(loop.algorithm.prepare(loop.parameters.views, slot))
-        store.commit()
-    return store.sample(), store.slot().observation(0).clone()
-
-
-def _update(loop: Loop, batch: Batch) -> None:
-    """All of an update's work, at a rate of 0: the weights stay those of a run's beginning.
-
-    Learned from again and again, one batch would lead them where no run goes.
-    """
-    with loop.memory.recalling():
-        result = loop.algorithm.loss(loop.parameters.views, batch)
-    loop.parameters.apply(result.losses, 0.0)
-
-
-def side_by_side(jobs: list[Job]) -> None:
-    """All jobs at once, one of them in this thread."""
-
-    def here(job: Job) -> None:
-        share_cores_here()
-        job()
-
-    threads = [threading.Thread(target=here, args=(job,), daemon=True) for job in jobs[1:]]
-    for thread in threads:
-        thread.start()
-    jobs[0]()
-    for thread in threads:
-        thread.join()
-
-
-def turns_per_second(turn: Job, seconds: float) -> float:
-    """After one turn that warms up."""
-    turn()
-    num, begun, elapsed = 0, time.perf_counter(), 0.0
-    while elapsed < seconds:
-        turn()
-        num, elapsed = num + 1, time.perf_counter() - begun
-    return num / elapsed
+def limit_of(recipe: Recipe, seconds: float) -> training.Limit:
+    """Turns of run and limit, long enough for every learner to report one of its own."""
+    turn, queued = turn_agent_steps(recipe), queued_agent_steps(recipe)
+    return training.Limit(
+        turn=training.Stretch(agent_steps=turn, seconds=seconds if queued else seconds / PAIRS),
+        settle=training.Stretch(
+            agent_steps=max(turn, 2 * queued), seconds=REPORTS_SECONDS if turn else 0.0
+        ),
+    )

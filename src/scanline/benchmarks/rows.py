@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import platform
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,10 +31,11 @@ def machine() -> Row:
     }
 
 
-def summary(repeats: Sequence[Mapping[str, Any]]) -> Row:
-    """Median of each figure, and the spread (highest less lowest over median) of each.
+def summary(repeats: Sequence[Mapping[str, Any]], bounds: Collection[str] = ()) -> Row:
+    """Median of each figure, and the spread (highest less lowest, over the figure) of each.
 
-    What is no number, such as a note with histograms, is that of the last repeat.
+    Of `bounds`, which others are compared with as upper bounds, the highest. What is no number,
+    such as a note with histograms, is that of the last repeat.
     """
     row: Row = {}
     for name in repeats[0]:
@@ -42,7 +43,7 @@ def summary(repeats: Sequence[Mapping[str, Any]]) -> Row:
         if not isinstance(values[-1], int | float):
             row[name] = values[-1]
             continue
-        row[name] = statistics.median(values)
+        row[name] = max(values) if name in bounds else statistics.median(values)
         row[f"{name}_spread"] = round((max(values) - min(values)) / (row[name] or 1.0), 4)
     return row | {"repeats": len(repeats)}
 

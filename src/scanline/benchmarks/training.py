@@ -1,6 +1,7 @@
 """`bench training`: agent steps per second of recipes and of peers matched with them.
 
-Takes recipes, peers, a game; gives rows, each the median of interleaved repeats with its spread.
+Takes recipes, peers, a game; gives rows, each the median of interleaved repeats with its spread,
+and of our own runs the limit: the best rate of all repeats while environments stood still.
 Knows no library's inside: the drivers do the work in processes of their own.
 
 Repeats are interleaved (every contender once, then every contender again), so that a machine that
@@ -185,7 +186,7 @@ def _row(work: Work, repeats: list[Figures]) -> Row:
         "torch_threads": work.torch_threads,
         "uneven_seconds": work.uneven_seconds,
         "settings": work.settings,
-        **summary(repeats),
+        **summary(repeats, bounds=("limit_sps",)),
     }
 
 
@@ -196,7 +197,7 @@ def _times_peer(row: Row, rows: Sequence[Row]) -> float | None:
 
 
 def show(rows: Sequence[Row]) -> None:
-    title = "Training, agent steps/s (ratio: ours over the peer's; limit: network alone)"
+    title = "Training, agent steps/s (ratio: ours over the peer's; limit: no environments)"
     if any(row.get("uneven_seconds") for row in rows):
         title += "\nSIMULATED: steps of environments are held back and differ up to tenfold"
     several = len({row.get("network") for row in rows}) > 1

@@ -148,11 +148,16 @@ def default_name(game: Game) -> str:
 def build(name: str, settings: EngineSettings) -> Engine:
     """An engine, ready to be reset."""
     engine = kind(name).build(settings)
-    if not settings.uneven_seconds:
-        return engine
-    from .uneven import UnevenEngine  # reads torch, which workers do without
+    # What is around an engine reads torch, which workers do without.
+    if settings.uneven_seconds:
+        from .uneven import UnevenEngine
 
-    return UnevenEngine(engine)
+        engine = UnevenEngine(engine)
+    if settings.is_paused is not None:
+        from .pausing import PausableEngine
+
+        engine = PausableEngine(engine)
+    return engine
 
 
 catch.register()

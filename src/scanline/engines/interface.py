@@ -68,6 +68,8 @@ class EngineSettings:
     uneven_seconds: float = 0.0
     """Simulated: every step of an environment is held back until so many seconds are over, at
     least, and up to ten times as many; 0 for none."""
+    is_paused: Callable[[], bool] | None = None
+    """Measurements: while it says so, steps are finished at once and nothing is stepped."""
 
     def __post_init__(self) -> None:
         if self.num_envs < 1:

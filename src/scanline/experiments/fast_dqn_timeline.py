@@ -50,7 +50,7 @@ def cells(scale: Scale) -> list[Cell]:
 
 def measure(cell: Cell, before: Results) -> Result:
     """Spans of the last blocks, and how much happened at once in all of them."""
-    trace, changes, around = Trace(), dict[str, Any](), {}
+    trace, changes, around = Trace(), dict[str, Any](), dict[str, Any]()
     if cell.name.startswith(SIMULATED):
         device, changes = device_of(SECONDS_PER_ITEM), {"network": TinyQ}
         around = {"around": lambda inner: OnCoprocessor(inner, device)}

@@ -57,8 +57,9 @@ class Chain:
         """As kernels take them, or None where they lie otherwise; looked at when one has moved."""
         addresses = [each.data_ptr() for each in weights]
         if addresses != self._addresses:
-            self._addresses = addresses
+            # Threads share a network: what belongs to an address is there before the address is.
             self._spans = spans(weights) if self._lies_in_order(weights) else None
+            self._addresses = addresses
         return self._spans
 
     def new_rows(self, num: int, work: ConvPass) -> memory.Rows:

@@ -3,12 +3,13 @@
 Takes a learner's parameters; gives snapshots, each a complete copy with the number of updates in
 it, and applies gradients that were computed on one. Knows no thread's work.
 
-One set of weights changes, under one lock. After every update it is copied into a buffer that
-nobody holds, and that buffer is the newest snapshot. Whoever acquires a snapshot reads it until he
-releases it, and a held buffer is never written: no layer of one version beside a layer of another.
-With torn reads, the lock-free mode of GA3C, there is a single snapshot that shares the memory of
-the weights, and readers see whatever is there. The algorithm's own tensors (statistics of pixels)
-come with the weights. They are sums: two threads that count on from one snapshot both count.
+One set of weights changes, under one lock: gradients are computed beside each other and applied one
+after another, each its own. After every update the weights are copied into a buffer without users,
+and that buffer is the newest snapshot. A snapshot in use is never written: no layer of one version
+beside a layer of another. With torn reads, the mode of GA3C, there is a single snapshot that shares
+the memory of the weights: reading takes no lock and sees whatever is there. The algorithm's own
+tensors (statistics of pixels) come with the weights. They are sums: two threads that count on from
+one snapshot both count.
 """
 
 from __future__ import annotations
@@ -92,30 +93,17 @@ class Published:
         """
         refuse_not_finite(losses, learning_rate, self.version)
         gradients = gradients_of(snapshot.views.live, losses)
-        if self._torn_reads:
-            found = self._step(gradients, learning_rate)
-            if state:
-                with self._locked():
-                    self._count(state, snapshot)
-            return found
         with self._locked():
-            found = self._step(gradients, learning_rate)
+            before = self.version
+            norms = self.parameters.apply_gradients(gradients, learning_rate)
             if state:
                 self._count(state, snapshot)
             self._publish()
-            return found
+        return norms, before
 
     def _count(self, state: Mapping[str, Tensor], snapshot: Snapshot) -> None:
         now, then = self.parameters.views.state, snapshot.views.state
         self.parameters.keep({name: now[name] + (state[name] - then[name]) for name in state})
-        if self._torn_reads:
-            self._newest.views = self._with_state(self._newest.views)
-
-    def _step(
-        self, gradients: Mapping[str, list[Tensor | None]], learning_rate: float
-    ) -> tuple[dict[str, Norm], int]:
-        before = self.version
-        return self.parameters.apply_gradients(gradients, learning_rate), before
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -127,6 +115,10 @@ class Published:
             self._updating.release()
 
     def _publish(self) -> None:
+        """Makes the weights the newest snapshot; with torn reads they are it already."""
+        if self._torn_reads:
+            self._newest.views = self._with_state(self._newest.views)
+            return
         with self._choosing:
             free = [s for s in self._snapshots if not s.num_users and s is not self._newest]
             chosen = free[0] if free else self._fresh()
@@ -165,10 +157,7 @@ class Published:
     def load(self, state: State) -> None:
         with self._locked():
             self.parameters.load(state)
-            if self._torn_reads:
-                self._newest.views = self._with_state(self._newest.views)
-            else:
-                self._publish()
+            self._publish()
 
 
 def gradients_of(

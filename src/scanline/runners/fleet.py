@@ -36,13 +36,17 @@ _START_SECONDS = 300.0
 
 
 class Board:
-    """What all learners may read: everybody's agent steps, and whether to stop."""
+    """What all learners may read: the agent steps of each, whether to pause and whether to stop."""
 
     def __init__(self, num_learners: int, fd: int | None = None) -> None:
-        fields = {"agent_steps": ((num_learners,), "int64"), "stop": ((1,), "int64")}
+        fields = {
+            "agent_steps": ((num_learners,), "int64"),
+            "pause": ((1,), "int64"),
+            "stop": ((1,), "int64"),
+        }
         self.shared = SharedArrays(fields, fd)
         self.agent_steps = self.shared.arrays["agent_steps"]
-        self._stop = self.shared.arrays["stop"]
+        self._pause, self._stop = self.shared.arrays["pause"], self.shared.arrays["stop"]
 
     @property
     def total_agent_steps(self) -> int:
@@ -54,6 +58,14 @@ class Board:
 
     def stop(self) -> None:
         self._stop[0] = 1
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether environments stand still, where learners were started so that they can."""
+        return bool(self._pause[0])
+
+    def pause(self, is_on: bool) -> None:
+        self._pause[0] = is_on
 
 
 @dataclass

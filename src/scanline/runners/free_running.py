@@ -155,7 +155,7 @@ class FreeRun:
             return
         with published.reading() as snapshot:
             policy = NetworkPolicy(self.parts.algorithm, lambda: (snapshot.views, snapshot.version))
-            sampler.serve(groups, policy, sampler.agent_steps)
+            sampler.serve(groups, policy, sampler.agent_steps, waiting=self._hands.beat)
         with self._tallying:
             self.batch_sizes.add({len(groups) * sampler.settings.envs_per_agent: 1})
 
@@ -205,13 +205,26 @@ class FreeRun:
 
     def _refuse_standstill(self) -> None:
         """Threads may all be alive and wait for one another, or for a step that never comes."""
-        if not self._silence.silent([RUN]):
-            return
-        waiting, segments = self._seen.requests, self._seen.segments
-        raise StuckError(
-            f"Neither a step nor an update for {self._silence.patience_seconds:g} seconds: "
-            f"{waiting} of {self.controller.counts.agents} agents wait for a decision, "
-            f"{segments} segments for a trainer, and the engine gives no others."
+        if self._silence.silent([RUN]):
+            raise StuckError(
+                f"Neither a step nor an update for {self._silence.patience_seconds:g} seconds: "
+                f"{self._cause()}"
+            )
+
+    def _cause(self) -> str:
+        """What all threads wait for, and what there is of it."""
+        sampler, store, seen = self.parts.sampler, self.parts.store, self._seen
+        under_way, active = sampler.num_under_way, self.controller.counts.agents
+        if seen.segments >= store.num_joined:
+            cause = f"the trainers take none of {seen.segments} segments, enough for an update"
+        elif seen.requests:
+            cause = f"the predictors decide for none of {seen.requests} waiting agents"
+        else:
+            cause = f"the engine finishes no step of the {under_way} agents that it has"
+        return (
+            f"{cause}. Of {active} agents {under_way} are in the engine and {seen.requests} wait "
+            f"for a decision; of the {store.num_joined} segments that an update needs "
+            f"{seen.segments} are there."
         )
 
     def close(self) -> None:

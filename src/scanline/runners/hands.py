@@ -50,6 +50,10 @@ class Hands:
     def is_stopping(self) -> bool:
         return self._stop.is_set()
 
+    def beat(self) -> None:
+        """A sign of life of the calling thread, for waits inside of its work."""
+        self._silence.heard(threading.current_thread().name)
+
     def set(self, role: str, num: int, work: Callable[[], None]) -> None:
         """So many threads repeat the work from now on; those too many end after their turn."""
         self._wanted[role] = num

@@ -21,14 +21,17 @@ import torch
 from torch import Tensor
 
 from .. import streams
-from ..engines.interface import Engine
+from ..engines.interface import Engine, EngineError
 from ..queues import BoundedQueue
 from ..records import Array, EpisodeEnd, Policy, Slot, State, StepArrays, to_array
-from ..stores import SegmentQueue, SegmentSettings, SegmentShape
+from ..stores import SegmentQueue, SegmentSettings, SegmentShape, Waiting, silently
 from .episodes import Episodes
 from .lanes import Scratch
 from .lockstep import DecorrelationDraw
 from .resets import ResetMode
+
+_SENT_SECONDS = 60.0
+"""Longest wait for the count of a step that the engine was faster to finish."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,6 +158,7 @@ class DynamicSampler:
         self.num_predictions = self.num_inferences = 0
         self.wait_seconds = 0.0
         """Time that environments have waited for a decision, all together."""
+        self._num_sent = self._num_received = 0
         self._noting, self._parking = threading.Lock(), threading.Lock()
         self._num_active = settings.num_groups
         self._parked: set[int] = set()
@@ -165,6 +169,11 @@ class DynamicSampler:
     def num_active(self) -> int:
         """Agents that act; the others wait where they are."""
         return self._num_active
+
+    @property
+    def num_under_way(self) -> int:
+        """Agents whose step the engine has not finished."""
+        return self._num_sent - self._num_received
 
     def begin(self, num_active: int | None = None) -> None:
         """Starts all games, and asks for the first decisions of the active agents."""
@@ -182,10 +191,11 @@ class DynamicSampler:
     def receive(self, timeout_seconds: float) -> None:
         """Takes in finished steps, and asks for the decisions that follow them."""
         if not self._sent.acquire(timeout=timeout_seconds):
-            return  # nobody is under way
+            return  # no agent is under way
         self._sent.release()
         for group in self.engine.poll(timeout_seconds):
-            self._sent.acquire()
+            if not self._sent.acquire(timeout=_SENT_SECONDS):
+                raise EngineError(f"Agent {group} has finished a step that was never sent.")
             lane = self._lanes[group]
             arrays = lane.segment.targets[lane.t]
             self.engine.recv(group, arrays)
@@ -196,6 +206,7 @@ class DynamicSampler:
                 ended = arrays.terminated | arrays.truncated
                 self.episodes.note(envs, arrays.raw_reward, ended)
                 self.agent_steps += self._size
+                self._num_received += 1
             lane.t, lane.env_steps = lane.t + 1, lane.env_steps + 1
             self._ask(group)
 
@@ -226,8 +237,17 @@ class DynamicSampler:
             patience_seconds=patience_seconds,
         )
 
-    def serve(self, groups: Sequence[int], policy: Policy, agent_steps: int) -> None:
-        """One inference for these agents; sends their actions, then queues full segments."""
+    def serve(
+        self,
+        groups: Sequence[int],
+        policy: Policy,
+        agent_steps: int,
+        waiting: Waiting = silently,
+    ) -> None:
+        """One inference for these agents; sends their actions, then queues full segments.
+
+        It waits where the queue is full.
+        """
         lanes = [self._lanes[group] for group in groups]
         uniforms = torch.cat([lane.draws.at(lane.env_steps) for lane in lanes])
         acted = policy(self._observations(lanes), uniforms, agent_steps)
@@ -239,7 +259,7 @@ class DynamicSampler:
             rows = slice(place * self._size, (place + 1) * self._size)
             if lane.t == lane.segment.slot.num_steps:
                 last = {name: column[rows].copy() for name, column in columns.items()}
-                full.append(self._completed(lane, last))
+                full.append(self._completed(lane, last, waiting))
             segment, t = lane.segment, lane.t
             segment.actions[t], segment.version[t] = actions[rows], version
             for name, stored in segment.columns.items():
@@ -249,9 +269,10 @@ class DynamicSampler:
         with self._noting:
             self.num_inferences += 1
             self.num_predictions += len(actions)
+            self._num_sent += len(groups)
             self.wait_seconds += waited_seconds * self._size
         for slot in full:
-            self._store.put(slot)
+            self._store.put(slot, waiting)
 
     def _observations(self, lanes: Sequence[Lane]) -> Tensor:
         """What all environments of these agents see, [N, S, *frame]."""
@@ -262,9 +283,9 @@ class DynamicSampler:
             lane.segment.observe(lane.t, found[place * size : (place + 1) * size])
         return torch.from_numpy(found)
 
-    def _completed(self, lane: Lane, last: Mapping[str, Array]) -> Slot:
+    def _completed(self, lane: Lane, last: Mapping[str, Array], waiting: Waiting) -> Slot:
         """The full segment; the agent goes on in an empty one, with the newest frames of it."""
-        old, new = lane.segment, self._segment(self._store.slot())
+        old, new = lane.segment, self._segment(self._store.slot(waiting))
         num_steps, stack = old.slot.num_steps, old.slot.stack
         new.frames[:stack] = old.frames[num_steps:]
         new.depth[0] = old.depth[num_steps]
@@ -296,6 +317,6 @@ class DynamicSampler:
         self.episodes.abandon()
 
     def close(self) -> None:
-        """Wakes everybody who waits; the engine is closed by whoever built it."""
+        """Wakes every thread that waits; the engine is closed where it was built."""
         self.requests.close()
         self._store.close()

@@ -5,7 +5,7 @@ from .replay import Replay
 from .replay_settings import ReplaySettings, ReplayShape, memory_bytes
 from .rollout import RolloutSettings, RolloutStore
 from .sampling import PrioritisedSampling, Sampling, UniformSampling
-from .segments import SegmentQueue, SegmentSettings, SegmentShape
+from .segments import SegmentQueue, SegmentSettings, SegmentShape, Waiting, silently
 from .window import WindowSettings, WindowStore
 
 __all__ = [
@@ -22,7 +22,9 @@ __all__ = [
     "SegmentSettings",
     "SegmentShape",
     "UniformSampling",
+    "Waiting",
     "WindowSettings",
     "WindowStore",
     "memory_bytes",
+    "silently",
 ]

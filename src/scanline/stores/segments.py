@@ -1,10 +1,12 @@
 """Segment queue: short pieces of play that wait, in order, until a trainer joins some of them.
 
-Gives whoever acts an empty segment and takes it back full; gives trainers joined segments of at
-least a minimum number of steps. Knows no sampler, network, thread or optimiser.
+Gives a sampler an empty segment and takes it back full; gives trainers joined segments of at least
+a minimum number of steps. Knows no sampler, network, thread or optimiser.
 
 All segments are allocated once and only their numbers travel. The queue is bounded: when trainers
-are slow, acting waits, so that the lag of what is learned stays bounded too.
+are slow, acting waits, so that the lag of what is learned stays bounded too. Segments of a batch
+leave the queue together: any number of trainers holds no part of a batch, so that the segments that
+one of them needs are never with another one that waits.
 """
 
 from __future__ import annotations
@@ -19,7 +21,14 @@ from torch import Tensor
 from ..queues import BoundedQueue
 from ..records import Batch, Column, Experience, Slot, Spaces
 
-_PUT_SECONDS = 0.1
+Waiting = Callable[[], None]
+"""Called about ten times a second while a call waits; an error that it raises ends the wait."""
+
+_PATIENCE_SECONDS = 0.1
+
+
+def silently() -> None:
+    """Of a wait that gives no sign of life."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,23 +92,23 @@ class SegmentQueue:
         for number in range(num):
             self.empty.put(number, 0.0)
 
-    def slot(self) -> Slot:
-        """An empty segment; there is one for everybody who holds none of the full ones."""
-        while not (taken := self.empty.take()):
-            pass  # trainers give segments back within one of their turns; closing raises
+    def slot(self, waiting: Waiting = silently) -> Slot:
+        """An empty segment; waits, while trainers copy segments, until they give them back."""
+        while not (taken := self.empty.take(patience_seconds=_PATIENCE_SECONDS)):
+            waiting()
         return self._slots[taken[0]]
 
-    def put(self, slot: Slot, is_over: Callable[[], bool] = lambda: False) -> None:
+    def put(self, slot: Slot, waiting: Waiting = silently) -> None:
         """Queues a full segment; waits while there are too many."""
-        while not self.full.put(self._numbers[id(slot)], _PUT_SECONDS):
-            if is_over():
-                return
+        while not self.full.put(self._numbers[id(slot)], _PATIENCE_SECONDS):
+            waiting()
 
     def joined(self, patience_seconds: float) -> Slot | None:
-        """Copies of as many segments as an update needs, side by side; None if none came."""
-        numbers = self.full.take(maximum=self.num_joined, patience_seconds=patience_seconds)
-        while numbers and len(numbers) < self.num_joined:
-            numbers += self.full.take(maximum=self.num_joined - len(numbers))
+        """Copies of as many segments as an update needs, side by side; None if they are not there.
+
+        They are taken when there are enough of them, all at once.
+        """
+        numbers = self.full.take_together(self.num_joined, patience_seconds=patience_seconds)
         if not numbers:
             return None
         slot = join([self._slots[number] for number in numbers])
@@ -123,7 +132,7 @@ class SegmentQueue:
         )
 
     def close(self) -> None:
-        """Wakes everybody who waits."""
+        """Wakes every thread that waits."""
         self.empty.close()
         self.full.close()
 

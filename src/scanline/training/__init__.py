@@ -1,17 +1,19 @@
 """Training: settings to parts to runner; train, evaluate, load_policy."""
 
-from .assembly import Attachments, Parts, assemble, build_learner
+from .assembly import Parts, assemble, build_learner
+from .attachments import Attachments
 from .free import FreeParts
 from .plan import Plan, RunSettings, make_plan, read_plan, synchronous
 from .policies import policy_of
 from .scoring import EVALUATION_SEED, LoadedPolicy, evaluate, film, load_policy, score
-from .timing import Stretch, Timing, timed
+from .timing import Limit, Stretch, Timing, timed
 from .train import Run, carry_out, open_session, prepared, train
 
 __all__ = [
     "EVALUATION_SEED",
     "Attachments",
     "FreeParts",
+    "Limit",
     "LoadedPolicy",
     "Parts",
     "Plan",

@@ -16,7 +16,7 @@ from .. import acting, engines, networks, parameters, processes, protocols, sett
 from ..engines import Engine, EngineSettings
 from ..parameters import Learners
 from ..recipes import Recipe
-from ..records import Algorithm, Saved, Slot, Spaces, Store
+from ..records import Saved, Slot, Spaces, Store
 from ..runners import concurrent, off_policy, on_policy
 from ..runners.concurrent import Concurrent
 from ..runners.free_running import FreeRunning
@@ -37,6 +37,7 @@ from ..stores import (
     WindowStore,
 )
 from . import exact
+from .attachments import Attachments, Mark, Pause, unless_paused
 from .learners import cores_of_one, device_of
 from .models import build_memory, build_network
 from .plan import Plan
@@ -45,25 +46,6 @@ from .policies import policy_of
 Say = Callable[[str], None]
 Built = TypeVar("Built")
 Pace = Alternate | Concurrent | FreeRunning
-Mark = Callable[[str], Any]
-
-
-def unmarked(part: str) -> None:
-    """Where nobody listens: a clock splits the time of one thread only."""
-
-
-def unchanged(algorithm: Algorithm) -> Algorithm:
-    return algorithm
-
-
-@dataclass(frozen=True, kw_only=True)
-class Attachments:
-    """What watches or stands around the parts of a run, for measurements; nothing by default."""
-
-    mark_threads: Mark = unmarked
-    """Told, by samplers that play side by side, what their thread does from now on."""
-    around: Callable[[Algorithm], Algorithm] = unchanged
-    """Makes the algorithm that acts and learns from the recipe's own."""
 
 
 def engine_settings(plan: Plan, **changes: Any) -> EngineSettings:
@@ -87,9 +69,11 @@ def engine_settings(plan: Plan, **changes: Any) -> EngineSettings:
     )
 
 
-def fitting_engines(plan: Plan, say: Say, learners: Learners) -> tuple[list[Engine], Plan]:
+def fitting_engines(
+    plan: Plan, say: Say, learners: Learners, pause: Pause | None
+) -> tuple[list[Engine], Plan]:
     """The engines of one learner, and the plan with the protocol that they can honour."""
-    return fitting(plan, say, lambda fitted: build_engines(fitted, learners))
+    return fitting(plan, say, lambda fitted: build_engines(fitted, learners, pause))
 
 
 def fitting(plan: Plan, say: Say, build: Callable[[Plan], Built]) -> tuple[Built, Plan]:
@@ -104,21 +88,22 @@ def fitting(plan: Plan, say: Say, build: Callable[[Plan], Built]) -> tuple[Built
         return build(plan), plan
 
 
-def build_engines(plan: Plan, learners: Learners) -> list[Engine]:
+def build_engines(plan: Plan, learners: Learners, pause: Pause | None) -> list[Engine]:
     """One engine, or one per environment where each has a thread of its own."""
     num_envs, num = plan.recipe.sampling.num_envs, num_samplers(plan.recipe)
     if num == 1:
-        return [build_engine(plan, learners)]
-    alone = {"num_envs": num_envs // num, "num_threads": 1}
+        return [build_engine(plan, learners, pause)]
+    alone = {"num_envs": num_envs // num, "num_threads": 1, "is_paused": pause}
     return [
         engines.build(plan.engine, engine_settings(plan, first_env_id=env, **alone))
         for env in range(0, num_envs, num_envs // num)
     ]
 
 
-def build_engine(plan: Plan, learners: Learners) -> Engine:
+def build_engine(plan: Plan, learners: Learners, pause: Pause | None) -> Engine:
     """The engine of one learner, with what its resets need around it."""
-    wanted, sampling = engine_settings(plan, **share(plan, learners)), plan.recipe.sampling
+    wanted = engine_settings(plan, **share(plan, learners), is_paused=pause)
+    sampling = plan.recipe.sampling
     if sampling.reset_mode == "inline":
         return engines.build(plan.engine, wanted)
     inner = inner_settings(wanted, sampling.reserves, learners.rank)
@@ -254,12 +239,12 @@ def assemble(
     learners: Learners | None = None,
 ) -> Parts:
     """Settings to the parts of one learner."""
-    learners = learners or Learners()
+    learners, attachments = learners or Learners(), attachments or Attachments()
     share_cores(plan, learners)
     with engines.pinned(plan.run.pin_cores):
-        built, plan = fitting_engines(plan, say, learners)
+        built, plan = fitting_engines(plan, say, learners, attachments.pause)
     try:
-        return wire(plan, built, mark, say, attachments or Attachments(), learners)
+        return wire(plan, built, mark, say, attachments, learners)
     except BaseException:
         for engine in built:
             engine.close()
@@ -301,7 +286,7 @@ def wire(
         store=build_store(plan, built[0], say, learners),
         algorithm=algorithm,
         parameters=learner,
-        learning_rate=learning_rate,
+        learning_rate=unless_paused(learning_rate, built[0]),
         memory=build_memory(recipe, learner),
         instruments=Instruments(plan.run.instruments, learner.network),
     )

@@ -37,6 +37,7 @@ from .assembly import (
     fitting,
     share_cores,
 )
+from .attachments import Pause, unless_paused
 from .models import build_memory, build_network
 from .plan import Plan
 from .policies import policy_from
@@ -52,6 +53,7 @@ class Order:
     rank: int
     num_learners: int
     num_resumes: int
+    can_pause: bool
     store_fds: tuple[int, int]
     board_fd: int
 
@@ -89,6 +91,7 @@ class FleetParts:
     owner: Owner
     store: SharedStore
     fleet: Fleet
+    pause: Pause | None = None
     inexact = ("learners of a central store do not wait for each other",)
     peers = None
 
@@ -114,6 +117,8 @@ class FleetParts:
         self.fleet.start()
 
     def turn(self, session: Session) -> None:
+        if self.pause is not None:
+            self.fleet.board.pause(self.pause.is_on)
         self.fleet.turn(session)
 
     def saved(self, session: Session) -> Mapping[str, Saved]:
@@ -127,7 +132,7 @@ class FleetParts:
         self.store.free()
 
 
-def assemble_fleet(plan: Plan, say: Say) -> FleetParts:
+def assemble_fleet(plan: Plan, say: Say, pause: Pause | None = None) -> FleetParts:
     """The central store and the processes of a plan; they start with the run."""
     exchange = plan.recipe.exchange
     assert isinstance(exchange, CentralSettings)
@@ -141,11 +146,11 @@ def assemble_fleet(plan: Plan, say: Say) -> FleetParts:
 
     def args_of(rank: int, fleet: Fleet) -> tuple[Order]:
         board_fd = fleet.board.shared.fd
-        source, resumes = plan.recipe.source, fleet.num_resumes
-        return (Order(source, pickled, rank, num, resumes, store.fds, board_fd),)
+        source, resumes, can_pause = plan.recipe.source, fleet.num_resumes, pause is not None
+        return (Order(source, pickled, rank, num, resumes, can_pause, store.fds, board_fd),)
 
     fleet = Fleet(learn, args_of, num, num_envs=plan.recipe.sampling.num_envs, fds=store.fds)
-    return FleetParts(plan, protocol, owner, store, fleet)
+    return FleetParts(plan, protocol, owner, store, fleet, pause)
 
 
 def _probe(plan: Plan) -> Engine:
@@ -176,8 +181,10 @@ def learn(link: Link, order: Order) -> None:
     plan = order.plan()
     share_cores(plan, Learners())
     board = Board(order.num_learners, order.board_fd)
-    num_envs = plan.recipe.sampling.num_envs
-    engine = build_engine(plan.engine, engine_settings(plan, first_env_id=order.rank * num_envs))
+    is_paused = (lambda: board.is_paused) if order.can_pause else None
+    first_env_id = order.rank * plan.recipe.sampling.num_envs
+    wanted = engine_settings(plan, first_env_id=first_env_id, is_paused=is_paused)
+    engine = build_engine(plan.engine, wanted)
     try:
         learner, store = _central(plan, engine, order)
         side = StoreSide(
@@ -236,7 +243,7 @@ def _loop(
         parameters=learner,
         memory=build_memory(recipe, learner),
         instruments=Instruments(plan.run.instruments, learner.network),
-        learning_rate=learning_rate,
+        learning_rate=unless_paused(learning_rate, engine),
     )
 
 

@@ -6,7 +6,7 @@ any other recipe. Knows how parts are put together and nothing of how they work.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,26 +16,26 @@ from ..engines import build as build_engine
 from ..parameters import Learners, LocalParameters, Published
 from ..processes import granted_cores
 from ..protocols import Protocol
-from ..records import Algorithm, Saved, State
+from ..records import Saved, State
 from ..runners.free_running import FreeRun, FreeRunning, Works
 from ..runners.session import Session
 from ..samplers import DynamicSampler, DynamicSettings
 from ..stores import SegmentQueue, SegmentSettings
-from .assembly import Attachments, Say, build_learner, engine_settings, fitting, share_cores
+from .assembly import Say, build_learner, engine_settings, fitting, share_cores
+from .attachments import Attachments, unless_paused
 from .plan import Plan
 from .policies import policy_from
-
-Around = Callable[[Algorithm], Algorithm]
-"""Makes the algorithm that acts and learns from the recipe's own."""
 
 
 class Run:
     """The threads with their engine, which is built anew with other games after a resume."""
 
-    def __init__(self, plan: Plan, engine: Engine, published: Published, around: Around) -> None:
-        self.plan, self.engine, self.published, self._around = plan, engine, published, around
-        self._num_resumes = 0
-        self.free = free_run(plan, engine, published, around)
+    def __init__(
+        self, plan: Plan, engine: Engine, published: Published, attachments: Attachments
+    ) -> None:
+        self.plan, self.engine, self.published = plan, engine, published
+        self._attachments, self._num_resumes = attachments, 0
+        self.free = free_run(plan, engine, published, attachments)
 
     def state(self) -> State:
         return {"num_resumes": self._num_resumes, **self.free.state()}
@@ -45,8 +45,8 @@ class Run:
         seed = int(streams.seeds(self.plan.run.seed, "resumed", [self._num_resumes])[0])
         self.engine.close()
         plan = settings.override(self.plan, {"seed": seed})
-        self.engine = build_engine(plan.engine, engine_settings(plan))
-        self.free = free_run(plan, self.engine, self.published, self._around)
+        self.engine = free_engine(plan, self._attachments)
+        self.free = free_run(plan, self.engine, self.published, self._attachments)
         self.free.load(state)
 
     def close(self) -> None:
@@ -54,7 +54,11 @@ class Run:
         self.engine.close()
 
 
-def free_run(plan: Plan, engine: Engine, published: Published, around: Around) -> FreeRun:
+def free_engine(plan: Plan, attachments: Attachments) -> Engine:
+    return build_engine(plan.engine, engine_settings(plan, is_paused=attachments.pause))
+
+
+def free_run(plan: Plan, engine: Engine, published: Published, attachments: Attachments) -> FreeRun:
     """Sampler, store and threads over an engine."""
     recipe = plan.recipe
     sampling, kind, pace = recipe.sampling, recipe.store, recipe.pace
@@ -66,9 +70,9 @@ def free_run(plan: Plan, engine: Engine, published: Published, around: Around) -
     works = Works(
         sampler=DynamicSampler(engine, store, sampling, plan.run.seed),
         store=store,
-        algorithm=around(algorithm),
+        algorithm=attachments.around(algorithm),
         published=published,
-        learning_rate=learning_rate,
+        learning_rate=unless_paused(learning_rate, engine),
     )
     return FreeRun(works, pace, plan.run.seed)
 
@@ -124,23 +128,18 @@ class FreeParts:
 
 def assemble_free(plan: Plan, say: Say, attachments: Attachments | None = None) -> FreeParts:
     """Engine, model and threads; they start with the run."""
-    pace = plan.recipe.pace
+    pace, attached = plan.recipe.pace, attachments or Attachments()
     assert isinstance(pace, FreeRunning)
     # Each thread brings a core to work: threads inside of them would fight for it.
     num = max(1, granted_cores() // (pace.num_predictors + pace.num_trainers))
     share_cores(
         settings.override(plan, {"torch_threads": plan.run.torch_threads or num}), Learners()
     )
-    engine, plan = fitting(plan, say, _engine)
+    engine, plan = fitting(plan, say, lambda fitted: free_engine(fitted, attached))
     try:
         learner = build_learner(plan, engine.spaces, plan.run.seed)
         published = parameters.Published(learner, pace.torn_reads)
-        around = (attachments or Attachments()).around
-        return FreeParts(plan, engine.settings.protocol, Run(plan, engine, published, around))
+        return FreeParts(plan, engine.settings.protocol, Run(plan, engine, published, attached))
     except BaseException:
         engine.close()
         raise
-
-
-def _engine(plan: Plan) -> Engine:
-    return build_engine(plan.engine, engine_settings(plan))

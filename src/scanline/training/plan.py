@@ -101,7 +101,7 @@ def make_plan(recipe: str | Recipe, game: str, **changes: Any) -> Plan:
 def synchronous(plan: Plan) -> Plan:
     """The same work by one learner that takes turns: network, batch and algorithm stay.
 
-    For the rate that acting and learning alone could reach; the plan itself where it is so already.
+    The plan itself where it is so already.
     """
     recipe = plan.recipe
     if isinstance(recipe.sampling, DynamicSettings) and isinstance(recipe.store, SegmentSettings):

@@ -1,18 +1,25 @@
 """A stretch of a real run, timed: what benchmarks and experiments measure.
 
 Takes a plan, of one learner or several, and how long to warm up and to measure; gives steps,
-updates, seconds and where the time went, as the leading learner counts them.
+updates, seconds and where the time went, as the leading learner counts them, and, where asked for,
+the rate that the same run reaches while its environments stand still.
 Knows the order of a run's life; the loop and the parts are others'.
 
 It is a run like any other, logging included, in a folder that is thrown away, without a checkpoint
 at its end: writing a replay of gigabytes is no part of a rate.
+
+The limit is that run itself, in the same processes and threads, with the same weights, batches and
+pictures: all of its work but that of the environments. So the run cannot be faster, but for the
+machine's own noise. The two therefore take turns, and the limit is the best of its stretches, where
+the run has the mean of all of its own.
 """
 
 from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +28,7 @@ from .. import settings
 from ..runners.clock import EVALUATION, Spans
 from ..runners.session import Session
 from . import learners
-from .assembly import Attachments
+from .attachments import Attachments, Pause
 from .plan import Plan
 from .train import Runnable, centrally, follow, open_session, prepared
 
@@ -34,6 +41,16 @@ class Stretch:
 
     agent_steps: int = 0
     seconds: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limit:
+    """How the rate without environments is measured."""
+
+    turn: Stretch
+    """The run has such a stretch, then the limit, and so on until the run is measured."""
+    settle: Stretch = field(default_factory=Stretch)
+    """Before each of them, not counted: what is left of the one before."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +69,8 @@ class Timing:
     """Metrics of the last log row."""
     note: Mapping[str, Any] = field(default_factory=dict)
     """What the parts tell besides; histograms count the measured stretch only."""
+    limit_agent_steps_per_second: float | None = None
+    """Rate while environments stood still, of the best such stretch; None where there was none."""
 
     @property
     def agent_steps_per_second(self) -> float:
@@ -73,24 +92,62 @@ def timed(
     measured: Stretch,
     attachments: Attachments | None = None,
     spans: Spans | None = None,
+    limit: Limit | None = None,
 ) -> Timing:
-    """Runs a plan for a while and counts."""
+    """Runs a plan for a while and counts; with a limit about twice as long."""
     plan, spans = settings.override(plan, _QUIET), spans or Spans()
-    plan = learners.placed(centrally(plan))
+    plan, attached = learners.placed(centrally(plan)), attachments or Attachments()
+    if limit is not None:
+        _refuse_followers(plan)
+        attached = replace(attached, pause=attached.pause or Pause())
     with learners.joined(plan, follow) as group, tempfile.TemporaryDirectory() as folder:
-        parts = prepared(plan, spans.mark, lambda sentence: None, group, attachments)
+        parts = prepared(plan, spans.mark, lambda sentence: None, group, attached)
         try:
             session = open_session(parts, Path(folder) / "run", spans=spans)
             with session.running(parts.saved(session), resume=False, begin=parts.begin):
                 _go_on(parts, session, warm_up)
-                before, noted = _Count.of(session), parts.note()
-                _go_on(parts, session, measured)
-                timing = _timing(parts, session, before)
-                timing = replace(timing, note=since(noted, parts.note()))
+                if limit is None or attached.pause is None:
+                    timing = _timed(parts, session, measured)
+                else:
+                    timing = _with_limit(parts, session, measured, limit, attached.pause)
                 session.leave()
                 return timing
         finally:
             parts.close()
+
+
+def _refuse_followers(plan: Plan) -> None:
+    if plan.run.learners > 1:
+        raise ValueError(
+            f"learners={plan.run.learners}: the environments of other learners cannot be paused; "
+            "measure a limit with learners=1, or with a recipe that has a central store."
+        )
+
+
+def _with_limit(
+    parts: Runnable, session: Session, measured: Stretch, limit: Limit, pause: Pause
+) -> Timing:
+    """The run and the run without environments take turns."""
+    runs, limits = list[Timing](), list[Timing]()
+    while not runs or (_is_short(_joined(runs), measured) and session.stop is None):
+        for is_on, timings in ((False, runs), (True, limits)):
+            pause.is_on = is_on
+            _go_on(parts, session, limit.settle)
+            timings.append(_timed(parts, session, limit.turn))
+    pause.is_on = False
+    best = max(timing.agent_steps_per_second for timing in limits)
+    return replace(_joined(runs), limit_agent_steps_per_second=best)
+
+
+def _is_short(timing: Timing, stretch: Stretch) -> bool:
+    return timing.agent_steps < stretch.agent_steps or timing.seconds < stretch.seconds
+
+
+def _timed(parts: Runnable, session: Session, stretch: Stretch) -> Timing:
+    before, noted = _Count.of(session), parts.note()
+    _go_on(parts, session, stretch)
+    timing = _timing(parts, session, before)
+    return replace(timing, note=since(noted, parts.note()))
 
 
 def _go_on(parts: Runnable, session: Session, stretch: Stretch) -> None:
@@ -114,6 +171,28 @@ def since(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]
 def _counted_since(before: Mapping[Any, int], after: Mapping[Any, int]) -> dict[Any, int]:
     new = {value: count - before.get(value, 0) for value, count in after.items()}
     return {value: count for value, count in new.items() if count}
+
+
+def _joined(runs: Sequence[Timing]) -> Timing:
+    """Several stretches of one run as one."""
+    return replace(
+        runs[-1],
+        agent_steps=sum(run.agent_steps for run in runs),
+        updates=sum(run.updates for run in runs),
+        seconds=sum(run.seconds for run in runs),
+        split_seconds=_summed([run.split_seconds for run in runs]),
+        note={
+            name: _summed([run.note[name] for run in runs]) if isinstance(last, Mapping) else last
+            for name, last in runs[-1].note.items()
+        },
+    )
+
+
+def _summed(counts: Sequence[Mapping[Any, Any]]) -> dict[Any, Any]:
+    total: Counter[Any] = Counter()
+    for each in counts:
+        total.update(each)
+    return dict(total)
 
 
 @dataclass(frozen=True)

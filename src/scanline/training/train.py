@@ -25,7 +25,8 @@ from ..runners.progress import Progress, ProgressSettings
 from ..runners.session import Session
 from ..runners.stopping import Limits, Stop
 from . import exact, learners
-from .assembly import Attachments, Parts, Say, assemble
+from .assembly import Parts, Say, assemble
+from .attachments import Attachments
 from .fleet import FleetParts, assemble_fleet
 from .free import FreeParts, assemble_free
 from .plan import Plan, make_plan
@@ -127,9 +128,10 @@ def prepared(
 ) -> Runnable:
     """The parts of a run, by the kinds of the recipe's exchange and pace."""
     if isinstance(plan.recipe.exchange, CentralSettings):
-        if attachments is not None:
-            raise ValueError("Nothing can be attached to learners in processes of their own.")
-        return assemble_fleet(plan, say)
+        pause = attachments.pause if attachments is not None else None
+        if attachments not in (None, Attachments(pause=pause)):
+            raise ValueError("To learners in processes of their own only a pause can be attached.")
+        return assemble_fleet(plan, say, pause)
     if isinstance(plan.recipe.pace, FreeRunning):
         return assemble_free(plan, say, attachments)
     return assemble(plan, mark, say, learners=learners, attachments=attachments)

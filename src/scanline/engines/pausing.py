@@ -1,0 +1,63 @@
+"""Paused environments: an engine whose steps can be made to cost nothing, for measurements.
+
+Takes any engine and a question whether it is paused; gives the engine's own steps, or, while it is
+paused, steps that are finished at once: nothing is emulated, gained or ended, and frames stay what
+they are in the caller's arrays, which are those of earlier play. Knows nothing of what is stepped.
+
+A run on it acts and learns as before, with the same arrays, batches, threads and processes; what is
+left out is the environments' part. Afterwards the environments go on from where they were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ..records import Array, Spaces, StepArrays
+from .interface import Engine, EngineSettings
+
+
+class PausableEngine:
+    """Any number of threads may send; those that send and receive a group agree on its order."""
+
+    def __init__(self, inner: Engine) -> None:
+        assert inner.settings.is_paused is not None
+        self._inner, self._is_paused = inner, inner.settings.is_paused
+        self.name, self.can_snapshot = inner.name, inner.can_snapshot
+        self.settings: EngineSettings = inner.settings
+        self.spaces: Spaces = inner.spaces
+        self._skipped: dict[int, None] = {}  # groups in flight whose step is none, in order
+
+    def reset(
+        self, group: int, out: StepArrays, mask: Array | None = None, seed: int | None = None
+    ) -> None:
+        self._inner.reset(group, out, mask, seed)
+
+    def send(self, group: int, actions: Array, out: StepArrays | None = None) -> None:
+        if self._is_paused():
+            self._skipped[group] = None
+        else:
+            self._inner.send(group, actions, out)
+
+    def recv(self, group: int, out: StepArrays) -> None:
+        if group not in self._skipped:
+            self._inner.recv(group, out)
+            return
+        del self._skipped[group]
+        for each in (out.reward, out.raw_reward, out.terminated, out.truncated, out.life_lost):
+            each[...] = 0
+
+    def poll(self, timeout_seconds: float) -> list[int]:
+        skipped = list(self._skipped)
+        return skipped + self._inner.poll(0.0 if skipped else timeout_seconds)
+
+    def counters(self, group: int) -> Mapping[str, Array]:
+        return self._inner.counters(group)
+
+    def snapshot(self) -> list[bytes]:
+        return self._inner.snapshot()
+
+    def restore(self, snapshots: Sequence[bytes]) -> None:
+        self._inner.restore(snapshots)
+
+    def close(self) -> None:
+        self._inner.close()
