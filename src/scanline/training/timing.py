@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from .. import settings
+from .. import networks, settings
 from ..runners.clock import EVALUATION, Spans
 from ..runners.session import Session
 from . import learners
@@ -77,7 +77,11 @@ def timed(
     """Runs a plan for a while and counts."""
     plan, spans = settings.override(plan, _QUIET), spans or Spans()
     plan = learners.placed(centrally(plan))
-    with learners.joined(plan, follow) as group, tempfile.TemporaryDirectory() as folder:
+    with (
+        networks.threads_restored(),
+        learners.joined(plan, follow) as group,
+        tempfile.TemporaryDirectory() as folder,
+    ):
         parts = prepared(plan, spans.mark, lambda sentence: None, group, attachments)
         try:
             session = open_session(parts, Path(folder) / "run", spans=spans)
