@@ -4,7 +4,8 @@ Takes `scanline train|evaluate|play|report|bench|reproduce|list ...`; gives an e
 setting of a recipe is an option, with the sentence that stands under its field.
 Knows no part: each command is one call into the package, imported when it is needed.
 
-A wrong argument is one sentence and exit code 2; a run that failed is a traceback and exit code 1.
+What the user can mend (`UserError`, a disk that is full) is one sentence and exit code 2; a run
+that failed inside is a traceback and exit code 1.
 """
 
 from __future__ import annotations
@@ -18,8 +19,10 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
+from .errors import RefusedError, UserError
+
 PROGRAM = "scanline"
-_NOT_OPTIONS = {"name", "summary", "source", "game"}
+_NOT_OPTIONS = {"name", "summary", "source", "source_sha256", "game"}
 
 USAGE = """scanline: train Atari agents fast on the machine at hand
 
@@ -36,32 +39,31 @@ RECIPE is a name (`scanline list recipes`) or a file of your own (./my_recipe.py
 GAME is a name (`scanline list games`) or any Gymnasium id."""
 
 
-class UserError(Exception):
-    """Something that the user can mend, as one sentence."""
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command; errors that a user can mend end with their sentence alone."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    if arguments is None and words[:1] in (["train"], ["bench"], ["reproduce"]):
+        from . import networks
+
+        networks.own_process()
     if not words or words[0] in ("-h", "--help", "help"):
         print(USAGE)
         return 0
     try:
         return _command(words[0])(words[1:])
-    except _mendable() as error:
-        print(f"{PROGRAM}: {error}", file=sys.stderr)
-        return 2
+    except UserError as error:
+        return _mistake(str(error))
+    except OSError as error:
+        from .runners.durable import refusal_of
+
+        if not (sentence := refusal_of(error)):
+            raise
+        return _mistake(sentence)
 
 
-def _mendable() -> tuple[type[Exception], ...]:
-    """Errors of the parts that are sentences for the user."""
-    from .runners.checkpoint import CheckpointError
-    from .runners.durable import DiskError
-    from .runners.folder import RunFolderError
-    from .runners.lock import LockedError
-
-    own = (CheckpointError, DiskError, RunFolderError, LockedError)
-    return (UserError, ValueError, ImportError, *own)
+def _mistake(sentence: str) -> int:
+    print(f"{PROGRAM}: {sentence}", file=sys.stderr)
+    return 2
 
 
 def _command(name: str) -> Callable[[list[str]], int]:
@@ -75,7 +77,7 @@ def _command(name: str) -> Callable[[list[str]], int]:
         "list": _list,
     }
     if name not in commands:
-        raise UserError(f"there is no command {name!r}; one of {', '.join(commands)}.")
+        raise RefusedError(f"there is no command {name!r}; one of {', '.join(commands)}.")
     return commands[name]
 
 
@@ -99,7 +101,7 @@ def _train(words: list[str]) -> int:
         print(USAGE)
         if set(words) & {"-h", "--help"}:
             return 0
-        raise UserError("train needs a recipe and a game, e.g. `scanline train paac pong`.")
+        raise RefusedError("train needs a recipe and a game, e.g. `scanline train paac pong`.")
     from . import settings, training
 
     plan = training.make_plan(*positional)
@@ -152,11 +154,21 @@ def _shallow(record: Any) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class EvaluateOptions:
-    """Play whole games with the newest weights of a run."""
+class RunOptions:
+    """Which run, and which code that it names may be run."""
 
     run: tyro.conf.Positional[Path]
     """Folder of the run."""
+    recipe: str | None = None
+    """The recipe's file, where you have not trained from it: a run's folder alone runs no code."""
+    game: str | None = None
+    """The game, where it is of a module that you have not trained with."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluateOptions(RunOptions):
+    """Play whole games with the newest weights of a run."""
+
     episodes: int = 30
     """Games to play; games count in the order in which they start."""
     greedy: bool = False
@@ -172,8 +184,9 @@ def _evaluate(words: list[str]) -> int:
 
     options = tyro.cli(EvaluateOptions, args=words, prog=f"{PROGRAM} evaluate")
     seed = training.EVALUATION_SEED if options.seed is None else options.seed
-    greedy = _greedy(options.greedy, options.sampled)
-    scores = training.evaluate(options.run, options.episodes, greedy=greedy, seed=seed)
+    given = _shallow(options) | {"seed": seed}
+    greedy = _greedy(options.greedy, given.pop("sampled"))
+    scores = training.evaluate(**given | {"greedy": greedy})
     print(scores.sentence())
     return 0
 
@@ -186,11 +199,9 @@ def _greedy(greedy: bool, sampled: bool) -> bool | None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlayOptions:
+class PlayOptions(RunOptions):
     """Film one game of a run as mp4 and gif."""
 
-    run: tyro.conf.Positional[Path]
-    """Folder of the run."""
     out: Path | None = None
     """Where the films go; the run's folder when not given."""
     greedy: bool = False
@@ -229,11 +240,14 @@ class ReportOptions:
 
 def _report(words: list[str]) -> int:
     from . import reports
+    from .runners.durable import disk_errors
 
     if not words:
-        raise UserError("report needs the folder of a run, e.g. `scanline report runs/x`.")
+        raise RefusedError("report needs the folder of a run, e.g. `scanline report runs/x`.")
     options = tyro.cli(ReportOptions, args=words, prog=f"{PROGRAM} report")
-    print(f"The report is {reports.write(options.runs, options.out)}")
+    with disk_errors("the report", "choose another place with --out"):
+        path = reports.write(options.runs, options.out)
+    print(f"The report is {path}")
     return 0
 
 
@@ -241,7 +255,7 @@ def _bench(words: list[str]) -> int:
     from .benchmarks import command
 
     if not words or words[0] not in command.BENCHES:
-        raise UserError(f"bench needs one of {', '.join(command.BENCHES)}.")
+        raise RefusedError(f"bench needs one of {', '.join(command.BENCHES)}.")
     return command.BENCHES[words[0]](words[1:], f"{PROGRAM} bench {words[0]}")
 
 
@@ -249,14 +263,14 @@ def _reproduce(words: list[str]) -> int:
     from .experiments import command
 
     if not words:
-        raise UserError("reproduce needs an experiment (`scanline list experiments`).")
+        raise RefusedError("reproduce needs an experiment (`scanline list experiments`).")
     return command.run(words, f"{PROGRAM} reproduce")
 
 
 def _list(words: list[str]) -> int:
     lists = _lists()
     if not words or words[0] not in lists:
-        raise UserError(f"list needs one of {', '.join(lists)}.")
+        raise RefusedError(f"list needs one of {', '.join(lists)}.")
     rows = lists[words[0]]()
     width = max(len(name) for name in rows)
     for name, sentence in rows.items():

@@ -2,7 +2,8 @@
 
 Takes a name in any spelling that the peers use (pong, Pong-v5, ALE/Pong-v5, PongNoFrameskip-v4)
 and gives one `Game`; takes a game and gives the path of its ROM on this machine.
-Knows nothing of emulation, scores or protocols, and imports only the standard library.
+Knows nothing of emulation, scores or protocols, and imports the standard library and
+errors.py alone.
 
 No ROM is part of this project. An installed ale-py brings them all and is found without being
 imported; a folder of the user's own comes first, and there a ROM is known by its md5, so that its
@@ -21,9 +22,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from .errors import UserError
+
 ROM_FOLDER_VARIABLE = "SCANLINE_ROMS"
 _ROM_SUFFIXES = {".bin", ".a26", ".rom"}
 _LARGEST_ROM_BYTES = 64 * 1024
+
+
+class MissingRomError(UserError, FileNotFoundError):
+    """The ROM of a game is not on this machine."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,17 +80,17 @@ def recognise(rom: bytes) -> Game | None:
 def rom_path(game: Game | str, folder: str | Path | None = None) -> Path:
     """Where the game's ROM lies: in `folder`, else in $SCANLINE_ROMS, else in ale-py.
 
-    The first of these that is given decides; FileNotFoundError says what to do if it has no
+    The first of these that is given decides; `MissingRomError` says what to do if it has no
     such ROM.
     """
     wanted = find(game) if isinstance(game, str) else game
     roms = Path(folder) if folder is not None else _default_folder(wanted)
     if not roms.is_dir():
-        raise FileNotFoundError(f"The ROM folder {str(roms)!r} does not exist; name one that does.")
+        raise MissingRomError(f"The ROM folder {str(roms)!r} does not exist; name one that does.")
     for candidate in _candidates(wanted, roms):
         if recognise(candidate.read_bytes()) == wanted:
             return candidate
-    raise FileNotFoundError(
+    raise MissingRomError(
         f"No file in {str(roms)!r} has md5 {wanted.rom_md5}, the ROM of {wanted.id}; "
         f"put it there, or install ale-py and name no folder."
     )
@@ -95,7 +102,7 @@ def _default_folder(game: Game) -> Path:
         return Path(named)
     spec = importlib.util.find_spec("ale_py")  # a top-level name is found, not imported
     if spec is None or spec.origin is None:
-        raise FileNotFoundError(
+        raise MissingRomError(
             f"The ROM of {game.id} needs ale-py (pip install ale-py) or a folder of ROMs; "
             f"name the folder in the variable {ROM_FOLDER_VARIABLE}."
         )

@@ -36,13 +36,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .errors import UserError
+
 Fields = Mapping[str, tuple[tuple[int, ...], str]]
 """Name to (shape, dtype) of the arrays in one block."""
 
 OBJECT = 0xFFFE
 """Answer that is followed by a pickled object. Codes below are free for the user of a crew."""
 FAILURE = 0xFFFF
-"""Answer that is followed by the text of a traceback; the worker's last."""
+"""Answer that is followed by the text of a traceback or by a `UserError`; the worker's last."""
 
 _CODE = struct.Struct("<H")
 _LENGTH = struct.Struct("<Q")
@@ -144,8 +146,8 @@ class Link:
     def answer_object(self, item: object) -> None:
         _write_all(self.answer_fd, _CODE.pack(OBJECT) + _framed(item))
 
-    def answer_failure(self, text: str) -> None:
-        _write_all(self.answer_fd, _CODE.pack(FAILURE) + _framed(text))
+    def answer_failure(self, failure: str | UserError) -> None:
+        _write_all(self.answer_fd, _CODE.pack(FAILURE) + _framed(failure))
 
 
 Entry = Callable[..., None]
@@ -183,6 +185,8 @@ class Worker:
             item = _read_object(self.answer_fd) if code in (OBJECT, FAILURE) else None
         except EOFError:
             raise self._death() from None
+        if code == FAILURE and isinstance(item, UserError):
+            raise item
         if code == FAILURE:
             raise WorkerLost(f"{self.name} failed:\n{item}")
         return code, item
@@ -304,6 +308,9 @@ def run_worker(order_fd: int, answer_fd: int) -> None:
         entry(link, *args)
     except (BrokenPipeError, EOFError):
         pass  # the parent is gone
+    except UserError as error:
+        with contextlib.suppress(BrokenPipeError):
+            link.answer_failure(UserError(str(error)))  # any kind of it: pickle needs the sentence
     except BaseException:
         with contextlib.suppress(BrokenPipeError):
             link.answer_failure(traceback.format_exc())

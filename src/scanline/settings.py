@@ -16,11 +16,23 @@ import dataclasses
 import difflib
 import inspect
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from numbers import Integral, Real
 from pathlib import PurePath
-from typing import Any, NamedTuple, TypeVar, cast, get_type_hints
+from types import UnionType
+from typing import (
+    Any,
+    Literal,
+    NamedTuple,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 Tree = TypeVar("Tree")
 
@@ -39,6 +51,16 @@ class Leaf:
         return self.path[-1]
 
 
+_NUMBERS = {int: Integral, float: Real}
+_LARGEST = 2**64
+"""Whole numbers beyond it belong to no setting, and cannot become floats."""
+_WORDS = {
+    int: "a whole number of at most 64 bits",
+    float: "a number",
+    str: "text",
+    bool: "True or False",
+    type(None): "None",
+}
 Placed = tuple[tuple[str, ...], Any]
 """Where a setting stands in a tree, and its value."""
 
@@ -123,6 +145,9 @@ class _Changed:
 
 def _replaced(tree: Any, changes: Mapping[str, Any]) -> Any:
     """All changes of one dataclass at once: checks see the whole, not halves of it."""
+    for name, change in changes.items():
+        if isinstance(change, _Changed):
+            _check_type(type(tree), name, change.value)
     fields = {
         name: change.value
         if isinstance(change, _Changed)
@@ -130,6 +155,44 @@ def _replaced(tree: Any, changes: Mapping[str, Any]) -> Any:
         for name, change in changes.items()
     }
     return dataclasses.replace(tree, **fields)
+
+
+def _check_type(cls: type, name: str, value: Any) -> None:
+    try:
+        hint = _type_hints(cls)[name]
+    except NameError:  # a user's own class, with a type that is not imported at run time
+        return
+    if not fits(value, hint):
+        raise ValueError(f"{name}={value!r:.60} must be {_words(hint)}.")
+
+
+def fits(value: Any, hint: Any) -> bool:
+    """Whether a setting of this type may have the value; a type that JSON lacks takes anything."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin in (Union, UnionType):
+        return any(fits(value, each) for each in arguments)
+    if origin is Literal:
+        return any(type(value) is type(each) and value == each for each in arguments)
+    if origin is tuple:
+        if not isinstance(value, tuple):
+            return False
+        kinds = arguments[:1] * len(value) if arguments[1:] == (...,) else arguments
+        return len(value) == len(kinds) and all(map(fits, value, kinds))
+    if origin is Callable:
+        return callable(value)
+    if hint in _NUMBERS:
+        too_large = isinstance(value, Integral) and abs(int(value)) > _LARGEST
+        return type(value) is not bool and isinstance(value, _NUMBERS[hint]) and not too_large
+    return isinstance(value, hint) if hint in (bool, str, type(None)) else True
+
+
+def _words(hint: Any) -> str:
+    """A type as a sentence names it."""
+    if get_origin(hint) in (Union, UnionType):
+        return " or ".join(map(_words, get_args(hint)))
+    if get_origin(hint) is Literal:
+        return f"one of {', '.join(map(repr, get_args(hint)))}"
+    return _WORDS.get(hint, str(hint))
 
 
 def check_unique(tree: Any) -> None:
@@ -204,6 +267,14 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[Diffe
     names = dict.fromkeys((*old, *new))
     pairs = (Difference(name, old.get(name, ABSENT), new.get(name, ABSENT)) for name in names)
     return [pair for pair in pairs if pair.before != pair.now]
+
+
+def nested_deeper(value: Any, levels: int) -> bool:
+    """Whether objects and lists stand within each other more often than that."""
+    if not isinstance(value, (Mapping, list)):
+        return False
+    inner = value.values() if isinstance(value, Mapping) else value
+    return levels == 0 or any(nested_deeper(each, levels - 1) for each in inner)
 
 
 def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -10,19 +10,22 @@ from pathlib import Path
 
 import tyro
 
+from ..errors import refusals
 from . import emulation, learners, training
 from .rows import Row, write_json
 
 
 def bench_training(words: list[str], program: str) -> int:
-    bench = tyro.cli(training.TrainingBench, args=words, prog=program)
+    with refusals():
+        bench = tyro.cli(training.TrainingBench, args=words, prog=program)
     rows = training.run(bench)
     training.show(rows)
     return _kept(rows, bench.json)
 
 
 def bench_emulation(words: list[str], program: str) -> int:
-    bench = tyro.cli(emulation.EmulationBench, args=words, prog=program)
+    with refusals():
+        bench = tyro.cli(emulation.EmulationBench, args=words, prog=program)
     rows = emulation.run(bench)
     emulation.show(rows)
     if bench.plot is not None:
@@ -31,7 +34,8 @@ def bench_emulation(words: list[str], program: str) -> int:
 
 
 def bench_learners(words: list[str], program: str) -> int:
-    bench = tyro.cli(learners.LearnersBench, args=words, prog=program)
+    with refusals():
+        bench = tyro.cli(learners.LearnersBench, args=words, prog=program)
     rows = learners.run(bench)
     learners.show(rows)
     return _kept(rows, bench.json)

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from .. import games as game_names
 from ..engines import ResetKind
+from ..errors import refusals
 from ..runners.machine import num_cores
 from . import stepping
 from .options import Numbers, Words
@@ -90,6 +91,7 @@ def run(bench: EmulationBench, say: Callable[[str], None] = print) -> list[Row]:
     return rows
 
 
+@refusals()
 def expand(names: Sequence[str]) -> list[str]:
     """Names of lists replaced by their games."""
     found = [g for name in names for g in LISTS.get(name, (name,))]
@@ -126,6 +128,7 @@ def measure(bench: EmulationBench, game: str, num_envs: int, num_threads: int) -
     return [row | {"times_best_peer": times_best_peer(row, rows)} for row in rows]
 
 
+@refusals()
 def build(names: Sequence[str], game: str, num_envs: int, num_threads: int) -> list[Contender]:
     """Every engine, and `native` once more with cached resets; EnvPool where it is installed."""
     found = []

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import recipes
+from ..errors import RefusedError, refusals
 from ..processes import granted_core_ids
 from ..runners.rows import RATES
 from ..samplers import SamplingSettings
@@ -99,12 +100,13 @@ def run(bench: LearnersBench, say: Any = print) -> list[Row]:
 def refuse_too_many(learners: Sequence[int]) -> None:
     cores = len(granted_core_ids())
     if max(learners) > cores or min(learners) < 2:
-        raise ValueError(
+        raise RefusedError(
             f"learners={','.join(map(str, learners))}: each learner gets a core of its own, of "
             f"which there are {cores}; use 2 to {cores}."
         )
 
 
+@refusals()
 def settings_of(bench: LearnersBench, crew: Crew) -> dict[str, Any]:
     """The recipe's settings, with N times its environments and batch in weak scaling."""
     recipe = recipes.find(bench.recipe).replace(**bench.changes)

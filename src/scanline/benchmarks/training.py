@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import engines, recipes, settings
+from ..errors import refusals
 from ..runners.concurrent import Concurrent
 from ..stores import ReplaySettings
 from . import comparisons
@@ -104,6 +105,7 @@ class TrainingBench:
             )
 
 
+@refusals()
 def contenders(bench: TrainingBench) -> list[Work]:
     """Every recipe, and behind each its peers; then asynchronous ones with the work of others."""
     found: list[Work] = []

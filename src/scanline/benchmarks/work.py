@@ -15,6 +15,8 @@ import sys
 from dataclasses import dataclass, field
 from typing import Any
 
+from .. import networks
+
 Figures = dict[str, Any]
 _MARK = "figures: "
 
@@ -72,6 +74,7 @@ def _name(work: Work) -> str:
 
 def main() -> None:
     """Does the work that the first argument describes."""
+    networks.own_process()
     work = Work(**json.loads(sys.argv[1]))
     driver = importlib.import_module(".own" if work.peer is None else ".peers.sb3", __package__)
     print(_MARK + json.dumps(driver.run(work)), flush=True)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
+from ..errors import RefusedError
 from ..protocols import Protocol as AgentProtocol
 
 if TYPE_CHECKING:  # worker processes read this module and must start without torch
@@ -28,7 +29,7 @@ class EngineError(RuntimeError):
     """An engine lost an environment: a worker raised or died, or did not answer in time."""
 
 
-class ProtocolRefusedError(ValueError):
+class ProtocolRefusedError(RefusedError):
     """An engine cannot honour a protocol; `nearest` is the preset that it can."""
 
     def __init__(self, sentence: str, nearest: str) -> None:

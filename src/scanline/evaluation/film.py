@@ -20,6 +20,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from ..engines.interface import Engine
+from ..errors import MissingPackageError, RefusedError
 from ..records import Array, Policy, Slot, to_array
 from ..samplers import LockstepSampler
 
@@ -101,7 +102,9 @@ def observed(slot: Slot) -> Array:
     """The newest frame of the first environment, [H, W, 3]."""
     frame = to_array(slot.frames[-1, 0])
     if frame.ndim == 1:
-        raise ValueError("This environment has no pictures to film: its observations are vectors.")
+        raise RefusedError(
+            "This environment has no pictures to film: its observations are vectors."
+        )
     return frame if frame.ndim == 3 else np.repeat(frame[:, :, None], 3, axis=2)
 
 
@@ -123,6 +126,6 @@ def _imageio() -> Any:
     try:
         return importlib.import_module("imageio.v2")
     except ImportError as error:
-        raise ImportError(
+        raise MissingPackageError(
             "Films need imageio with ffmpeg; get it with: pip install 'scanline[video]'"
         ) from error

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import tyro
 
+from ..errors import RefusedError
 from . import EXPERIMENTS, reproduce
 from .experiment import Experiment, Scale
 from .frame import PLOT, REPORT, Outcome
@@ -41,7 +42,7 @@ def find(name: str) -> Experiment:
     """The experiment of this name."""
     if name not in EXPERIMENTS:
         near = difflib.get_close_matches(name, EXPERIMENTS, n=1, cutoff=0.0)[0]
-        raise ValueError(
+        raise RefusedError(
             f"There is no experiment {name!r}; did you mean {near!r}? "
             f"One of {', '.join(EXPERIMENTS)}."
         )

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..errors import RefusedError, UserError
 from ..runners.durable import disk_errors, replace_file
 from ..runners.folder import versions
 from ..runners.lock import Lock
@@ -31,7 +32,7 @@ Record = Mapping[str, Any]
 REPORT, RESULTS, PLOT, CELLS = "report.md", "results.json", "plot.png", "cells"
 
 
-class KeptCellError(ValueError):
+class KeptCellError(UserError):
     """A kept result does not belong to what was asked for."""
 
 
@@ -67,7 +68,7 @@ def reproduce(
     `only` are patterns of names: other cells are not measured now, but reported where kept.
     """
     if scale not in SCALES:
-        raise ValueError(f"scale={scale!r} is unknown; one of {', '.join(SCALES)}.")
+        raise RefusedError(f"scale={scale!r} is unknown; one of {', '.join(SCALES)}.")
     folder = out or Path("reproduced") / f"{experiment.name}-{scale}"
     with disk_errors(f"the folder {folder}", "choose another one with --out"):
         (folder / CELLS).mkdir(parents=True, exist_ok=True)
@@ -114,6 +115,8 @@ def _measured(experiment: Experiment, cell: Cell, before: Mapping[str, Record]) 
     results = {name: record["result"] for name, record in before.items()}
     try:
         result = experiment.measure(cell, results)
+    except UserError:
+        raise
     except Exception as error:
         raise CellError(
             f"The cell {cell.name} of {experiment.name} could not be measured ({error}); the "
@@ -137,7 +140,7 @@ def _asked(cells: Sequence[Cell], only: Sequence[str]) -> set[str]:
     names = [cell.name for cell in cells]
     for pattern in only:
         if not fnmatch.filter(names, pattern):
-            raise ValueError(f"No cell is named like {pattern!r}; they are {', '.join(names)}.")
+            raise RefusedError(f"No cell is named like {pattern!r}; they are {', '.join(names)}.")
     return {name for pattern in only or ("*",) for name in fnmatch.filter(names, pattern)}
 
 

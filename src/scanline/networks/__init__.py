@@ -7,7 +7,14 @@ A published network is a row in trunks.py; heads.py says what comes out.
 
 from .build import Network, OwnNetwork, build, descriptions
 from .heads import HeadSettings
-from .kernels import FINGERPRINT, Kernels, share_cores, share_cores_here
+from .kernels import (
+    FINGERPRINT,
+    Kernels,
+    own_process,
+    share_cores,
+    share_cores_here,
+    threads_restored,
+)
 from .memory import Memory
 
 __all__ = [
@@ -19,6 +26,8 @@ __all__ = [
     "OwnNetwork",
     "build",
     "descriptions",
+    "own_process",
     "share_cores",
     "share_cores_here",
+    "threads_restored",
 ]

@@ -14,26 +14,50 @@ old processor) is done by PyTorch, and so is everything when a network is built 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Literal
 
 import torch
 
-from .._native import LAYERS_FINGERPRINT, keep_freed_memory, set_layer_threads
+from .._native import LAYERS_FINGERPRINT, keep_freed_memory, layer_threads, set_layer_threads
 
 Kernels = Literal["native", "torch"]
 FINGERPRINT: str = LAYERS_FINGERPRINT
 """A short hash of our kernels' sources."""
 
+_is_own_process = False
+
+
+def own_process() -> None:
+    """Says that this process does nothing but scanline's work: a command, a learner.
+
+    Only there `share_cores` changes what cannot be changed back, which is how memory is allocated.
+    """
+    global _is_own_process
+    _is_own_process = True
+
 
 def share_cores(num_threads: int, native: bool) -> None:
-    """Gives the threads to whoever does the matrix work.
+    """Gives the threads to whoever does the matrix work; `threads_restored` undoes it.
 
     Two sets of threads would disturb each other: PyTorch's wait by spinning.
     """
     set_layer_threads(num_threads)
     torch.set_num_threads(1 if native else num_threads)
-    if native:
+    if native and _is_own_process:
         _prefer_large_pages()
+
+
+@contextmanager
+def threads_restored() -> Iterator[None]:
+    """Numbers of threads inside are no concern of the caller's: those from before come back."""
+    before = layer_threads(), torch.get_num_threads()
+    try:
+        yield
+    finally:
+        set_layer_threads(before[0])
+        torch.set_num_threads(before[1])
 
 
 def _prefer_large_pages() -> None:

@@ -1,6 +1,6 @@
 """Recipes: a published name is a row of data, a choice per concept.
 
-Gives `Recipe`, the table of named ones, and `find`, which also reads a user's own file.
+Gives `Recipe`, the table of named ones, and `find`, which also runs a user's own file.
 Knows how no part works inside: `training` turns a row into parts.
 
 Bare names carry the field's usual settings with known curves; a paper's prefix carries the paper's
@@ -11,15 +11,15 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-import importlib.util
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from ..errors import RefusedError
 from . import accelerated, asynchronous, cule, fast_dqn, ga3c, paac, q_learning, usual
+from .own_file import SUFFIX, OwnFile
 from .recipe import Network, Recipe
 
-__all__ = ["RECIPES", "Network", "Recipe", "find"]
+__all__ = ["RECIPES", "SUFFIX", "Network", "OwnFile", "Recipe", "find"]
 
 _FAMILIES = (
     paac.ROWS,
@@ -38,10 +38,17 @@ _OTHER_NAMES: Mapping[str, str] = {cule.numbered(cule.SOONEST): "cule-vtrace"}
 """Names that a row could have too, to the one that it has."""
 
 
-def find(name: str) -> Recipe:
-    """The recipe of this name, or the one that a user's file calls `recipe`."""
-    if name.endswith(".py"):
-        return _from_file(Path(name))
+def find(name: str, sha256: str | None = None) -> Recipe:
+    """The recipe of this name, or the one that a user's file calls `recipe`.
+
+    A file is run: only one that the user has named may come here (see trust.py). With a hash, a
+    file of other bytes is refused.
+    """
+    if name.endswith(SUFFIX):
+        file = OwnFile.read(Path(name))
+        if sha256 not in (None, file.sha256):
+            raise RefusedError(f"{file.path} was changed while a run began with it; start anew.")
+        return file.recipe()
     if name not in RECIPES:
         near = _OTHER_NAMES.get(name) or difflib.get_close_matches(name, RECIPES, 1, 0.0)[0]
         raise ValueError(
@@ -49,17 +56,3 @@ def find(name: str) -> Recipe:
             "or a file of your own such as ./my_recipe.py."
         )
     return dataclasses.replace(RECIPES[name], source=name)
-
-
-def _from_file(path: Path) -> Recipe:
-    if not path.is_file():
-        raise ValueError(f"There is no file {str(path)!r}; a recipe's file defines `recipe`.")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module  # so that its dataclasses find their own sentences
-    spec.loader.exec_module(module)
-    recipe = getattr(module, "recipe", None)
-    if not isinstance(recipe, Recipe):
-        raise ValueError(f"{path} must define `recipe = scanline.Recipe(...)`; it has {recipe!r}.")
-    return dataclasses.replace(recipe, source=str(path.resolve()))

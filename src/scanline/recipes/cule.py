@@ -74,7 +74,7 @@ def _vtrace(knobs: Knobs) -> Recipe:
 
 VTRACE = _vtrace(SOONEST).replace(
     name="vtrace",
-    summary="`cule-vtrace` retuned for a CPU: few environments, small network; wins Pong in minutes.",
+    summary="`cule-vtrace` retuned for a CPU: few environments, small network; wins Pong soon.",
     network="nips-orthogonal",
     entropy_coef=0.003,
     learning_rate=1e-3,

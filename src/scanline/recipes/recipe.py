@@ -56,6 +56,8 @@ class Recipe:
     """Agent steps of a whole run."""
     source: str = ""
     """Where it was found, a name or a file; empty for one made in Python."""
+    source_sha256: str = ""
+    """SHA-256 of that file, as it was run; empty where the source is no file."""
 
     def __post_init__(self) -> None:
         settings.check_unique(self)

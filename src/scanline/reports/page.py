@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from . import charts
-from .runs import SCORE, SECONDS, STEPS, ReportError, RunFiles, flat, read_run
+from .runs import SCORE, SECONDS, STEPS, ReportError, RunFiles, flat, number, read_run
 
 REPORT = "report.html"
 
@@ -45,8 +45,12 @@ def write(folders: Sequence[Path], out: Path | None = None) -> Path:
         path = path / REPORT
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f".unfinished-{path.name}")
-    unfinished.write_text(html(runs), encoding="utf-8")
-    unfinished.replace(path)
+    try:
+        unfinished.write_text(html(runs), encoding="utf-8")
+        unfinished.replace(path)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise
     return path
 
 
@@ -98,7 +102,7 @@ def _inexact(runs: Sequence[RunFiles]) -> Iterable[str]:
         if reasons := run.record.get("inexact"):
             yield (
                 f"{name} is not exact: once resumed, it does not end bit for bit like a run that "
-                f"was never stopped ({'; '.join(reasons)})."
+                f"was never stopped ({'; '.join(map(str, reasons))})."
             )
 
 
@@ -112,14 +116,15 @@ def _figures(run: RunFiles) -> list[str]:
     scores = [score for _, score in run.points(SCORE)]
     last: Mapping[str, Any] = run.rows[-1] if run.rows else {}
     best = run.best_evaluation
-    rate = last.get(STEPS, 0) / run.training_seconds if run.training_seconds else 0.0
+    counts = [number(last.get(name)) or 0.0 for name in (STEPS, "raw_frames", "updates")]
+    rate = counts[0] / run.training_seconds if run.training_seconds else 0.0
     return [
-        *(f"{last.get(name, 0):,}" for name in (STEPS, "raw_frames", "updates")),
+        *(f"{count:,.0f}" for count in counts),
         _duration(run.training_seconds),
         f"{rate:,.0f}",
         f"{scores[-1]:,.1f}" if scores else "-",
         f"{max(scores):,.1f}" if scores else "-",
-        f"{best['mean']:,.1f} at {best[STEPS]:,}" if best else "-",
+        f"{best[1]:,.1f} at {best[0]:,.0f}" if best else "-",
     ]
 
 
@@ -128,10 +133,7 @@ def _score_charts(runs: Sequence[RunFiles]) -> list[str]:
     minutes = {
         name: [(x / 60, y) for x, y in run.points(SCORE, SECONDS)] for name, run in named.items()
     }
-    evaluated = {
-        name: [(row[STEPS], row["mean"]) for row in run.evaluations if row["mean"] is not None]
-        for name, run in named.items()
-    }
+    evaluated = {name: run.evaluated for name, run in named.items()}
     by_steps = {name: run.points(SCORE) for name, run in named.items()}
     return [
         charts.line_chart("Score over agent steps", by_steps, "agent steps"),

@@ -7,19 +7,24 @@ Knows neither how a run was made nor how it is shown. A line that a crash cut is
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from ..errors import UserError
+from ..settings import nested_deeper
 
 Row = Mapping[str, Any]
 Points = list[tuple[float, float]]
 
 SCORE, STEPS, SECONDS = "charts/episodic_return", "agent_steps", "training_seconds"
 _PARTS = "perf/time_"
+_MOST_LEVELS = 32
 
 
-class ReportError(ValueError):
+class ReportError(UserError):
     """A folder holds no run that can be reported."""
 
 
@@ -40,16 +45,13 @@ class RunFiles:
     @property
     def title(self) -> str:
         plan = self.record["settings"]
-        return f"{plan['recipe']['name']} on {plan['game']}, seed {plan['run']['seed']}"
+        name, seed = plan["recipe"].get("name"), plan["run"].get("seed")
+        return f"{name} on {plan.get('game')}, seed {seed}"
 
     def points(self, name: str, over: str = STEPS) -> Points:
         """A metric over agent steps, or over training seconds; rows without it are left out."""
-        found = []
-        for row, rate in zip(self.rows, self.rates, strict=False):
-            both = {**rate, **row}
-            if both.get(name) is not None and both.get(over) is not None:
-                found.append((float(both[over]), float(both[name])))
-        return found
+        both = ({**rate, **row} for row, rate in zip(self.rows, self.rates, strict=False))
+        return _points(both, name, over)
 
     def names(self, group: str) -> list[str]:
         """Metrics of a group, in the order in which they appeared."""
@@ -59,43 +61,74 @@ class RunFiles:
     def split_seconds(self) -> dict[str, float]:
         """Seconds per part over the logged run."""
         totals = {
-            name.removeprefix(_PARTS): sum(float(rate.get(name) or 0.0) for rate in self.rates)
+            name.removeprefix(_PARTS): sum(number(rate.get(name)) or 0.0 for rate in self.rates)
             for name in self.names(_PARTS)
         }
         return {part: seconds for part, seconds in totals.items() if seconds > 0}
 
     @property
     def training_seconds(self) -> float:
-        return float(self.rates[-1][SECONDS]) if self.rates else 0.0
+        return number(self.rates[-1].get(SECONDS)) or 0.0 if self.rates else 0.0
 
     @property
-    def best_evaluation(self) -> Row | None:
+    def evaluated(self) -> Points:
+        """Mean scores of the pauses over agent steps."""
+        return _points(self.evaluations, "mean", STEPS)
+
+    @property
+    def best_evaluation(self) -> tuple[float, float] | None:
         """The pause with the highest mean, the first of equals."""
-        scored = [row for row in self.evaluations if row.get("mean") is not None]
-        return max(scored, key=lambda row: float(row["mean"]), default=None)
+        return max(self.evaluated, key=lambda point: point[1], default=None)
 
 
 def read_run(path: Path) -> RunFiles:
     """Reads a run; a folder without one is refused."""
     try:
         record = json.loads((path / "settings.json").read_text())
-        record["settings"]["recipe"]["name"]
     except FileNotFoundError:
         raise ReportError(
             f"There is no run in {path} (it has no settings.json); name the folder of a run."
         ) from None
-    except (ValueError, KeyError, TypeError, OSError) as error:
+    except (ValueError, RecursionError, OSError) as error:
         raise ReportError(f"{path / 'settings.json'} cannot be read: {error}.") from error
+    if not _is_record(record):
+        raise ReportError(f"{path / 'settings.json'} cannot be read: it is not what a run writes.")
     files = ("progress.jsonl", "rates.jsonl", "evaluations.jsonl")
     return RunFiles(path, record, *(list(_rows(path / name)) for name in files))
 
 
+def _is_record(record: Any) -> bool:
+    """Whether a run could have written it, as far as a page needs it."""
+    plan = record.get("settings") if isinstance(record, dict) else None
+    lists = [record.get(name, []) for name in ("resumed", "inexact")] if plan else [None]
+    if not isinstance(plan, dict) or not all(isinstance(each, list) for each in lists):
+        return False
+    parts = [plan.get("recipe"), plan.get("run")]
+    parts += [record.get(name, {}) for name in ("machine", "versions")]
+    return all(isinstance(part, dict) for part in parts) and not nested_deeper(record, _MOST_LEVELS)
+
+
+def number(value: Any) -> float | None:
+    """A finite number; None for anything else that a file may hold in its place."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    try:
+        return float(value) if math.isfinite(value) else None
+    except OverflowError:
+        return None
+
+
+def _points(rows: Iterable[Row], name: str, over: str) -> Points:
+    places = ((number(row.get(over)), number(row.get(name))) for row in rows)
+    return [(x, y) for x, y in places if x is not None and y is not None]
+
+
 def _rows(path: Path) -> Iterator[Row]:
     """Complete rows, up to the first line that is none."""
-    for line in path.read_text().splitlines() if path.exists() else []:
+    for line in path.read_bytes().splitlines() if path.exists() else []:
         try:
             row = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             return
         if not isinstance(row, dict):
             return

@@ -21,6 +21,7 @@ from typing import Any
 
 import safetensors.torch
 
+from ..errors import UserError
 from ..records import State
 from .durable import (
     UNFINISHED,
@@ -38,7 +39,7 @@ FORMAT_VERSION = 1
 MANIFEST, TENSORS, SEGMENTS = "manifest.json", "tensors.safetensors", "segments"
 
 
-class CheckpointError(RuntimeError):
+class CheckpointError(UserError):
     """There is no checkpoint that can be used."""
 
 

@@ -14,8 +14,10 @@ import hashlib
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from ..errors import UserError
 
 UNFINISHED = ".writing-"
 """Start of every name that is not complete yet; what bears it after a crash may be removed."""
@@ -26,22 +28,42 @@ _REASONS = {
     errno.EFBIG: "the file exceeds the largest size that the system allows",
     errno.EROFS: "the disk is read-only",
     errno.EACCES: "permission is denied",
+    errno.ENOENT: "its folder was removed while the run wrote to it",
 }
+_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
+"""Errors that only a disk gives, whatever is written."""
 
 
-class DiskError(RuntimeError):
+class DiskError(UserError):
     """The disk refused to take something; the message says what, why and what to do."""
 
 
 @contextmanager
 def disk_errors(what: str, remedy: str) -> Iterator[None]:
-    """Turns any `OSError` inside into one sentence."""
+    """Turns any `OSError` inside into one sentence; for a removed folder there is no remedy."""
     try:
         yield
     except OSError as error:
-        code = error.errno or 0
-        reason = _REASONS.get(code, error.strerror or str(error))
-        raise DiskError(f"Could not write {what}: {reason}; {remedy}.") from error
+        gone = "start again" if error.errno == errno.ENOENT else remedy
+        raise DiskError(f"Could not write {what}: {_reason(error)}; {gone}.") from error
+
+
+def refusal_of(error: OSError) -> str:
+    """One sentence where the disk refused to write, whatever it was; empty for other errors."""
+    if error.errno not in _DISK:
+        return ""
+    where = error.filename or "a file"
+    return f"Could not write {where}: {_reason(error)}; free some space and try again."
+
+
+def _reason(error: OSError) -> str:
+    return _REASONS.get(error.errno or 0, error.strerror or str(error).partition("\n")[0])
+
+
+def refuse_removed(*descriptors: int) -> None:
+    """Raises where an open file has lost its name: what is written to it would be lost unseen."""
+    if not all(os.fstat(descriptor).st_nlink for descriptor in descriptors):
+        raise FileNotFoundError(errno.ENOENT, "the file was removed")
 
 
 def sha256(data: bytes) -> str:
@@ -74,7 +96,8 @@ def replace_file(path: Path, data: bytes) -> None:
         write_synced(unfinished, data)
         os.replace(unfinished, path)
     except BaseException:
-        unfinished.unlink(missing_ok=True)
+        with suppress(OSError):
+            unfinished.unlink(missing_ok=True)
         raise
     sync_folder(path.parent)
 

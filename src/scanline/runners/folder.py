@@ -18,13 +18,17 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from ..settings import ABSENT, Difference, differences, plain
+from ..errors import UserError
+from ..settings import ABSENT, Difference, differences, nested_deeper, plain
 from .durable import UNFINISHED, disk_errors, replace_file
 from .lock import LOCK, Lock
 from .machine import machine_record
 
 SETTINGS = "settings.json"
 FORMAT_VERSION = 1
+_MOST_LEVELS = 32
+_SHAPE = {"format_version": int, "settings": dict, "versions": dict, "resumed": list}
+"""What every record has."""
 
 MAY_DIFFER = frozenset(
     {
@@ -34,12 +38,14 @@ MAY_DIFFER = frozenset(
         *("tensorboard", "stuck_seconds", "live", "refresh_seconds", "plain_seconds"),
         *("norms_every_updates", "cosine_every_updates", "log_intensity"),
         *("out", "resume", "wait_seconds", "num_threads", "num_workers", "pin_cores"),
+        *("source", "source_sha256", "learner_address"),
     }
 )
-"""Last parts of the names of settings that a resumed run may change: none touches learning."""
+"""Last parts of the names of settings that a resumed run may change: none touches learning. Of a
+recipe's file that was edited the versions tell."""
 
 
-class RunFolderError(RuntimeError):
+class RunFolderError(UserError):
     """A folder cannot be used as asked."""
 
 
@@ -144,11 +150,22 @@ def read_record(path: Path) -> dict[str, Any]:
         raise RunFolderError(
             f"There is no run in {path} (it has no {SETTINGS}); start one without --resume."
         ) from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise RunFolderError(f"{path / SETTINGS} cannot be read: {error}.") from error
-    if not isinstance(record, dict) or record.get("format_version", 0) > FORMAT_VERSION:
+    if not isinstance(record, dict) or nested_deeper(record, _MOST_LEVELS):
+        raise damaged(path, "it is no object, or one that is nested too deep")
+    for name, kind in _SHAPE.items():
+        if type(record.get(name)) is not kind:
+            raise damaged(path, f"{name} is {record.get(name)!r:.60}")
+    if record["format_version"] > FORMAT_VERSION:
         raise RunFolderError(f"{path / SETTINGS} was written by a newer scanline; update it.")
     return record
+
+
+def damaged(path: Path, fault: str) -> RunFolderError:
+    """The error of a run whose settings are not what a run writes."""
+    words = fault.removesuffix(".")
+    return RunFolderError(f"{path / SETTINGS} is damaged: {words}; put back a copy of it.")
 
 
 def refuse_other_names(

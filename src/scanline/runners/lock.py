@@ -10,6 +10,7 @@ outlive the run with them.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import platform
@@ -18,6 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from ..errors import UserError
 from .machine import is_running, process_start
 
 try:
@@ -28,7 +30,7 @@ except ImportError:  # Windows: two starts in the same millisecond are not told 
 LOCK = "run.lock"
 
 
-class LockedError(RuntimeError):
+class LockedError(UserError):
     """Another process writes this run."""
 
 
@@ -65,7 +67,7 @@ def _holds(holder: dict[str, Any]) -> bool:
     """A process of another host cannot be asked and counts as alive."""
     if holder.get("host") != platform.node():
         return True
-    return is_running(int(holder["pid"]), holder.get("started"))
+    return is_running(holder["pid"], holder.get("started"))
 
 
 @contextmanager
@@ -88,11 +90,13 @@ def _read(descriptor: int) -> dict[str, Any] | None:
     """The holder; None for a new file or one that a crash left without its content."""
     try:
         record = json.loads(os.pread(descriptor, 4096, 0))
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
-    return record if isinstance(record, dict) and "pid" in record else None
+    return record if isinstance(record, dict) and type(record.get("pid")) is int else None
 
 
 def _write(descriptor: int, record: dict[str, Any]) -> None:
+    data = json.dumps(record).encode()
     os.ftruncate(descriptor, 0)
-    os.pwrite(descriptor, json.dumps(record).encode(), 0)
+    if os.pwrite(descriptor, data, 0) < len(data):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

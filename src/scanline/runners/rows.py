@@ -18,12 +18,10 @@ import warnings
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from .durable import disk_errors, replace_file
-
-if TYPE_CHECKING:
-    from torch.utils.tensorboard import SummaryWriter
+from .durable import disk_errors, refuse_removed, replace_file
+from .events import EventFile
 
 PROGRESS, TABLE, RATES = "progress.jsonl", "progress.csv", "rates.jsonl"
 STEP = "agent_steps"
@@ -46,12 +44,13 @@ class RowFiles:
             self._progress = open(folder / PROGRESS, "a", encoding="utf-8")  # noqa: SIM115
             self._rates = open(folder / RATES, "a", encoding="utf-8")  # noqa: SIM115
             self._table = self._open_table()
-        purge_step = int(rows[-1][STEP]) + 1 if rows else 0
-        self._events = _open_events(folder, purge_step) if tensorboard else None
+            purge_step = int(rows[-1][STEP]) + 1 if rows else 0
+            self._events = EventFile(folder, purge_step) if tensorboard else None
 
     def write(self, row: Row, rates: Row) -> None:
-        """Appends one row everywhere and hands it to the system."""
+        """Appends one row everywhere and passes it on to the system."""
         with disk_errors(f"the log files in {self._folder}", _REMEDY):
+            refuse_removed(self._progress.fileno(), self._rates.fileno())
             for file, values in ((self._progress, row), (self._rates, rates)):
                 file.write(json.dumps(values) + "\n")
                 file.flush()
@@ -63,17 +62,14 @@ class RowFiles:
         with disk_errors(f"the log files in {self._folder}", _REMEDY):
             for file in (self._progress, self._rates):
                 os.fsync(file.fileno())
-            if self._events is not None:
-                self._events.flush()
 
     def close(self) -> None:
-        for file in (self._progress, self._rates, self._table):
-            # Every row was flushed: what a full disk refused has been told by `write`.
+        files = (self._progress, self._rates, self._table, self._events)
+        for file in files:
+            # Every row was flushed: what a full disk refused was raised by `write`.
             with suppress(OSError):
-                file.close()
-        if self._events is not None:
-            self._events.close()
-            self._events = None
+                if file is not None:
+                    file.close()
 
     def _write_table(self, row: Row) -> None:
         new = [key for key in row if key not in self._columns]
@@ -97,15 +93,8 @@ class RowFiles:
     def _write_events(self, row: Row, rates: Row) -> None:
         if self._events is None:
             return
-        for key, value in {**row, **rates}.items():
-            if value is not None and key != STEP:
-                self._events.add_scalar(key, value, row[STEP])
-
-
-def _open_events(folder: Path, purge_step: int) -> SummaryWriter:
-    from torch.utils.tensorboard import SummaryWriter  # a quarter of a second to import
-
-    return SummaryWriter(str(folder), purge_step=purge_step)
+        points = {k: v for k, v in {**row, **rates}.items() if v is not None and k != STEP}
+        self._events.write(points, int(row[STEP] or 0))
 
 
 def _read_rows(path: Path) -> tuple[list[dict[str, Any]], list[int]]:

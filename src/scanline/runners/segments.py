@@ -56,7 +56,6 @@ class Segments:
         digest = sha256(data)
         name = f"{self._name}-{self._next_row:012d}-{digest[:16]}.safetensors"
         with disk_errors(f"the segment {name}", "free some space and continue with --resume"):
-            self._folder.mkdir(parents=True, exist_ok=True)
             replace_file(self._folder / name, data)
         file = SegmentFile(
             name=name,

@@ -18,10 +18,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, Protocol, runtime_checkable
 
+from ..errors import refusals
 from ..records import EpisodeEnd, Saved, Slot
 from . import exactness
 from .checkpoint import Checkpoint, Checkpoints, CheckpointSettings
 from .clock import EVALUATION, OTHER, Spans
+from .durable import DiskError
 from .evaluating import Evaluations
 from .exactness import Exactness, reasons_in
 from .folder import RunFolder
@@ -181,8 +183,8 @@ class Session:
                 yield
             except (KeyboardInterrupt, NotFiniteError):
                 raise  # stop at once; or nothing that is worth keeping
-            except BaseException:
-                self._rescue()
+            except BaseException as error:
+                self._rescue(error)
                 raise
             saves = self._settings.saving.save_at_end
             self._peers.order(SAVE if saves else STOP)
@@ -285,12 +287,13 @@ class Session:
         self._peers.begin(Beginning(at, folder.resolve(), self.replay_segment_agent_steps))
         if found is None:
             return False
-        for name, part in self._saved.items():
-            part.load(found.state[name])
+        with refusals():
+            for name, part in self._saved.items():
+                part.load(found.state[name])
         self._mark(self.exactness.resumed(found.state, found.agent_steps))
         return True
 
-    def _rescue(self) -> None:
+    def _rescue(self, failure: BaseException) -> None:
         """Saves what can be saved of a run that failed, without hiding why it failed.
 
         Where other learners' parts are out of reach, an earlier checkpoint is worth more.
@@ -300,6 +303,8 @@ class Session:
         try:
             self.save(f"saved when it failed after {self.progress.agent_steps:,} agent steps")
         except Exception as error:  # the first error is the one to show
+            if isinstance(error, DiskError) and isinstance(failure, DiskError):
+                return  # it says the same
             warnings.warn(f"No checkpoint could be saved of the failed run: {error}", stacklevel=2)
 
     def _watchdog(self) -> Watchdog:

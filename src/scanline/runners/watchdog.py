@@ -15,9 +15,12 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
+
+from .durable import disk_errors
 
 REPORT = "stuck.txt"
 _CHECKS_PER_WAIT = 8
@@ -55,7 +58,8 @@ class Watchdog:
 
     def __enter__(self) -> Watchdog:
         if self._seconds:
-            self._file = open(self._path, "a", encoding="utf-8")
+            with disk_errors(str(self._path), "free some space and continue with --resume"):
+                self._file = open(self._path, "a", encoding="utf-8")
             self._thread.start()
         return self
 
@@ -70,9 +74,10 @@ class Watchdog:
         self._over.set()
         self._thread.join()
         faulthandler.cancel_dump_traceback_later()
-        self._file.close()
-        if not self._path.stat().st_size:
-            self._path.unlink()
+        with suppress(OSError):  # a full disk or a removed folder is another part's to report
+            self._file.close()
+            if not self._path.stat().st_size:
+                self._path.unlink()
 
     def _observe(self) -> None:
         last, since, told = self._position(), time.monotonic(), False
@@ -87,9 +92,13 @@ class Watchdog:
 
     def _report(self, seconds: float) -> None:
         what = f"No progress for {seconds:.0f} seconds; the part that runs is: {self._part()}."
-        self._file.write(f"{what} Stacks of all threads, newest call first:\n\n")
-        self._file.flush()
-        faulthandler.dump_traceback(self._file, all_threads=True)
-        self._file.write("\n")
-        self._file.flush()
-        print(f"{what} The stacks are in {self._path}.", file=sys.stderr, flush=True)
+        try:
+            self._file.write(f"{what} Stacks of all threads, newest call first:\n\n")
+            self._file.flush()
+            faulthandler.dump_traceback(self._file, all_threads=True)
+            self._file.write("\n")
+            self._file.flush()
+            place = f"The stacks are in {self._path}."
+        except OSError as error:
+            place = f"The stacks could not be written to {self._path}: {error}."
+        print(f"{what} {place}", file=sys.stderr, flush=True)

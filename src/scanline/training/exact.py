@@ -29,7 +29,9 @@ def reasons(plan: Plan, engine: Engine) -> list[str]:
 
 def versions(plan: Plan) -> dict[str, str]:
     """Versions that a run depends on."""
-    return folder.versions(engine=engines.version(plan.engine), kernels=networks.FINGERPRINT)
+    own = plan.recipe.source_sha256
+    parts = {"engine": engines.version(plan.engine), "kernels": networks.FINGERPRINT}
+    return folder.versions(**parts, **({"recipe_sha256": own} if own else {}))
 
 
 def conditions(plan: Plan, versions: Mapping[str, str]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .. import acting, parameters, recipes, settings, streams
+from .. import acting, networks, parameters, recipes, settings, streams
 from ..engines import Engine
 from ..engines import build as build_engine
 from ..parameters import CentralParameters, CentralSettings, Learners, Owner, SharedStore
@@ -49,6 +49,7 @@ class Order:
 
     source: str
     """File of a user's own recipe: importing it first makes its classes known to pickle."""
+    source_sha256: str
     pickled_plan: bytes
     rank: int
     num_learners: int
@@ -58,8 +59,8 @@ class Order:
     board_fd: int
 
     def plan(self) -> Plan:
-        if self.source.endswith(".py"):
-            recipes.find(self.source)
+        if self.source.endswith(recipes.SUFFIX):
+            recipes.find(self.source, self.source_sha256)
         plan: Plan = pickle.loads(self.pickled_plan)
         return own_plan(plan, self.num_learners, self.num_resumes)
 
@@ -146,8 +147,9 @@ def assemble_fleet(plan: Plan, say: Say, pause: Pause | None = None) -> FleetPar
 
     def args_of(rank: int, fleet: Fleet) -> tuple[Order]:
         board_fd = fleet.board.shared.fd
-        source, resumes, can_pause = plan.recipe.source, fleet.num_resumes, pause is not None
-        return (Order(source, pickled, rank, num, resumes, can_pause, store.fds, board_fd),)
+        recipe, resumes, can_pause = plan.recipe, fleet.num_resumes, pause is not None
+        source = (recipe.source, recipe.source_sha256)
+        return (Order(*source, pickled, rank, num, resumes, can_pause, store.fds, board_fd),)
 
     fleet = Fleet(learn, args_of, num, num_envs=plan.recipe.sampling.num_envs, fds=store.fds)
     return FleetParts(plan, protocol, owner, store, fleet, pause)
@@ -177,6 +179,7 @@ def _pickled(plan: Plan) -> bytes:
 
 def learn(link: Link, order: Order) -> None:
     """What a learner process does until it is told to stop."""
+    networks.own_process()
     show_stack_when_asked()
     plan = order.plan()
     share_cores(plan, Learners())

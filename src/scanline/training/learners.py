@@ -7,16 +7,21 @@ Knows how processes find each other, not what they exchange.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import pickle
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+import socket
+import struct
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
 from typing import Any
 
 import torch
 from torch._C._distributed_c10d import TCPStore
 
-from .. import processes, settings
+from .. import networks, processes, recipes, settings
+from ..errors import RefusedError, refusals
 from ..parameters import Learners, join
 from ..processes import Crew, Link, WorkerLost
 from ..runners.off_policy import Alternate
@@ -24,7 +29,9 @@ from ..stores import ReplaySettings
 from .plan import Plan, plan_from
 
 READY = 1
-_HOST = "127.0.0.1"
+GLOO_INTERFACE = "GLOO_SOCKET_IFNAME"
+_SIOCGIFADDR = 0x8915
+"""Linux: the IPv4 address of an interface."""
 _START_SECONDS = 120.0
 _LONGEST_WAIT_SECONDS = 1_800.0
 """Longest silence of a learner that lives: the leading one may evaluate, or save gigabytes."""
@@ -37,6 +44,7 @@ def under_torchrun() -> bool:
     return "TORCHELASTIC_RUN_ID" in os.environ
 
 
+@refusals()
 def placed(plan: Plan) -> Plan:
     """The plan with the number of learners that torchrun started; refused if it cannot be."""
     if under_torchrun():
@@ -135,12 +143,11 @@ def _backend(plan: Plan) -> str:
 @contextmanager
 def _leading_own(plan: Plan, follow: Follow) -> Iterator[Learners]:
     count, sent = plan.run.learners, _sent(plan)
-    _stay_on_this_machine()
-    store = TCPStore(_HOST, 0, count, is_master=True, wait_for_workers=False)
+    store = listening_store(plan.run.learner_address, count)
     crew = processes.hire(_followed, [(sent, follow, rank, store.port) for rank in range(1, count)])
     try:
         _await_all(crew, count - 1)
-        with closing(_join(plan, 0, store)) as learners:
+        with closing(_join_here(plan, 0, store)) as learners:
             learners.reason = lambda: _last_words(crew)
             with _own_cores(plan, 0):
                 yield learners
@@ -169,13 +176,18 @@ def _last_words(crew: Crew) -> str:
 
 def _followed(link: Link, sent: Any, follow: Follow, rank: int, port: int) -> None:
     """The whole life of a learner that another one started."""
-    plan = sent if isinstance(sent, Plan) else plan_from(sent)
+    plan = sent if isinstance(sent, Plan) else _found_again(sent)
+    networks.own_process()
     link.answer(READY)
-    _stay_on_this_machine()
-    store = TCPStore(_HOST, port, plan.run.learners, is_master=False)
-    with closing(_join(plan, rank, store)) as learners, _own_cores(plan, rank):
+    store = TCPStore(plan.run.learner_address, port, plan.run.learners, is_master=False)
+    with closing(_join_here(plan, rank, store)) as learners, _own_cores(plan, rank):
         follow(plan, learners)
     os._exit(0)  # all is closed, and taking an interpreter with torch apart may take seconds
+
+
+def _found_again(sent: Mapping[str, Any]) -> Plan:
+    recipe = sent["recipe"]
+    return plan_from(sent, recipes.find(recipe["source"], recipe["source_sha256"]))
 
 
 def _sent(plan: Plan) -> Any:
@@ -185,14 +197,62 @@ def _sent(plan: Plan) -> Any:
     try:
         pickle.dumps(plan)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
-        raise ValueError(
+        raise RefusedError(
             f"This recipe cannot be handed to other processes ({error}); put it into a file of "
             "its own and give the file's path, or start the learners with torchrun."
         ) from error
     return plan
 
 
-def _stay_on_this_machine() -> None:
-    """Gloo looks up the machine's own name otherwise, which need not lead anywhere."""
-    if os.path.exists("/sys/class/net/lo"):
-        os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
+def listening_store(address: str, count: int) -> TCPStore:
+    """The store by which learners find each other, listening on this address alone.
+
+    Left to itself a TCPStore listens on all interfaces, whatever host it is given.
+    """
+    try:
+        listener = socket.create_server((address, 0), backlog=count)
+    except OSError as error:
+        raise RefusedError(
+            f"learner_address={address!r} is no IPv4 address of this machine "
+            f"({error.strerror}); leave it out."
+        ) from error
+    port = listener.getsockname()[1]
+    return TCPStore(
+        address,
+        port,
+        count,
+        is_master=True,
+        wait_for_workers=False,
+        master_listen_fd=listener.detach(),
+    )
+
+
+def _join_here(plan: Plan, rank: int, store: TCPStore) -> Learners:
+    """Joins with Gloo on the interface that has the learners' address.
+
+    It looks up the machine's own name otherwise, which may lead anywhere. It reads the variable
+    while it joins and takes no argument instead.
+    """
+    interface = _interface_of(plan.run.learner_address)
+    if interface is None or GLOO_INTERFACE in os.environ:
+        return _join(plan, rank, store)
+    os.environ[GLOO_INTERFACE] = interface
+    try:
+        return _join(plan, rank, store)
+    finally:
+        del os.environ[GLOO_INTERFACE]
+
+
+def _interface_of(address: str) -> str | None:
+    """The network interface that has an IPv4 address; None where the system does not tell."""
+    names = [name for _, name in socket.if_nameindex()]
+    if address.startswith("127."):
+        return next((name for name in ("lo", "lo0") if name in names), None)
+    wanted = socket.inet_aton(socket.gethostbyname(address))
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        for name in names if sys.platform == "linux" else ():
+            request = struct.pack("256s", name.encode())
+            with suppress(OSError):  # an interface without an address
+                if fcntl.ioctl(any_socket, _SIOCGIFADDR, request)[20:24] == wanted:
+                    return name
+    return None

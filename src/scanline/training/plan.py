@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import engines, networks, recipes, settings
+from ..errors import refusals
 from ..parameters import Alone
 from ..recipes import Recipe
 from ..runners import folder
@@ -21,6 +22,7 @@ from ..runners.off_policy import Alternate
 from ..runners.session import SessionSettings
 from ..samplers import DynamicSettings, SamplingSettings
 from ..stores import RolloutSettings, SegmentSettings
+from . import named_code
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +39,9 @@ class RunSettings:
     """End after the first minute if the agent steps cannot be done within `seconds`."""
     learners: int = 1
     """Processes that learn together: environments and batches are divided among them."""
+    learner_address: str = "127.0.0.1"
+    """Address of this machine on which learners listen for each other; by default no other machine
+    reaches it. torchrun has settings of its own."""
     engine: str | None = None
     """What steps the environments (`scanline list engines`); chosen by the game when not given."""
     num_threads: int | None = None
@@ -89,6 +94,7 @@ class Plan:
         return self.run.engine or engines.default_name(self.game)
 
 
+@refusals()
 def make_plan(recipe: str | Recipe, game: str, **changes: Any) -> Plan:
     """A plan with settings of any part changed by name."""
     chosen = recipes.find(recipe) if isinstance(recipe, str) else recipe
@@ -116,25 +122,32 @@ def synchronous(plan: Plan) -> Plan:
     return dataclasses.replace(plan, recipe=dataclasses.replace(recipe, exchange=Alone()))
 
 
-def read_plan(run: Path, recipe: Recipe | None = None) -> Plan:
-    """The plan of a run, from its folder; a recipe made in Python must be handed in again."""
+@refusals()
+def read_plan(run: Path, recipe: str | Recipe | None = None, game: str | None = None) -> Plan:
+    """The plan of a run, from its folder, which is data: see named_code.py.
+
+    The user may name the recipe and the game; one made in Python must be given.
+    """
     record = folder.read_record(run)
-    if recipe is None and not record["settings"]["recipe"]["source"]:
-        raise ValueError(
-            f"{run} was trained with a recipe made in Python; hand it in: recipe=Recipe(...)."
-        )
-    now = settings.to_dict(_unchanged(record["settings"], recipe))
+    planned = record["settings"]
+    row, played = planned.get("recipe"), planned.get("game")
+    source = row.get("source") if isinstance(row, Mapping) else None
+    if not isinstance(source, str) or not isinstance(played, str):
+        raise folder.damaged(run, "it names no recipe or no game")
+    chosen = named_code.recipe_of(run, source, recipe)
+    named_code.check_game(run, played, game)
     # The protocol in full stands beside the plan, as the engine honoured it.
-    protocol = {"protocol": record["settings"]["protocol"]}
+    protocol = {"protocol": planned.get("protocol")}
+    now = settings.to_dict(Plan(game=played, recipe=chosen))
     folder.refuse_other_names(run, record, now | protocol)
-    return plan_from(record["settings"], recipe)
+    try:
+        return plan_from(planned, chosen)
+    except ValueError as error:
+        raise folder.damaged(run, str(error)) from error
 
 
-def plan_from(record: Mapping[str, Any], recipe: Recipe | None = None) -> Plan:
-    """The plan that `settings.to_dict` wrote."""
-    return settings.restore(_unchanged(record, recipe), record)
-
-
-def _unchanged(record: Mapping[str, Any], recipe: Recipe | None) -> Plan:
-    """The recipe's own plan for the game."""
-    return Plan(game=record["game"], recipe=recipe or recipes.find(record["recipe"]["source"]))
+def plan_from(record: Mapping[str, Any], recipe: Recipe) -> Plan:
+    """The plan that `settings.to_dict` wrote, with the recipe that it was made from."""
+    found = {"source": recipe.source, "source_sha256": recipe.source_sha256}
+    plan = settings.restore(Plan(game=record["game"], recipe=recipe), record)
+    return settings.override(plan, found)

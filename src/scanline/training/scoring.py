@@ -16,10 +16,12 @@ import torch
 
 from .. import engines, evaluation, protocols, streams
 from ..engines import Engine
+from ..errors import refusals
 from ..evaluation import Player, Scores
 from ..recipes import Recipe
 from ..records import Array
 from ..runners import checkpoint
+from ..runners.durable import disk_errors
 from ..runners.evaluating import Evaluations
 from .assembly import build_learner, engine_settings
 from .plan import Plan, read_plan
@@ -38,6 +40,7 @@ def evaluation_protocol(protocol: protocols.Protocol) -> protocols.Protocol:
     return dataclasses.replace(protocol, noop_max=30, life_loss=life_loss)
 
 
+@refusals()
 def evaluation_engine(plan: Plan, *, games: int, seed: int) -> Engine:
     """Environments of their own, in as many slots as there are games, at most 16."""
     own = protocols.get(plan.recipe.protocol)
@@ -56,7 +59,8 @@ def score(
     seed: int = EVALUATION_SEED,
 ) -> Scores:
     """Plays games with frozen weights; 0 games are as many as the agent steps allow."""
-    amount = evaluation.Amount(num_games=games, most_agent_steps=most_agent_steps)
+    with refusals():
+        amount = evaluation.Amount(num_games=games, most_agent_steps=most_agent_steps)
     engine = evaluation_engine(plan, games=games or _MOST_SLOTS, seed=seed)
     try:
         return evaluation.play_games(engine, player, amount, seed)
@@ -109,15 +113,21 @@ class LoadedPolicy:
         return np.asarray(actions[0] if alone else actions)
 
 
+@refusals()
 def load_policy(
-    run: str | Path, *, greedy: bool | None = None, recipe: Recipe | None = None
+    run: str | Path,
+    *,
+    greedy: bool | None = None,
+    recipe: str | Recipe | None = None,
+    game: str | None = None,
 ) -> LoadedPolicy:
     """The newest weights of a run as a policy: `policy.act(observations)`.
 
     Actions are chosen as the algorithm declares for its evaluations, or as `greedy` says: the best
-    one, or as in training.
+    one, or as in training. `recipe` and `game` name code that the run's folder names and you have
+    not trained from.
     """
-    plan = read_plan(Path(run), recipe)
+    plan = read_plan(Path(run), recipe, game)
     found = checkpoint.load_latest(Path(run) / "checkpoints", check_segments=False)
     return LoadedPolicy(plan, found.state, greedy)
 
@@ -128,13 +138,14 @@ def evaluate(
     *,
     greedy: bool | None = None,
     seed: int = EVALUATION_SEED,
-    recipe: Recipe | None = None,
+    recipe: str | Recipe | None = None,
+    game: str | None = None,
 ) -> Scores:
     """Plays whole games with the newest weights of a run, started first counted first.
 
-    Schedules stand where the run has brought them; `greedy` as in `load_policy`.
+    Schedules stand where the run has brought them; the others as in `load_policy`.
     """
-    loaded = load_policy(run, greedy=greedy, recipe=recipe)
+    loaded = load_policy(run, greedy=greedy, recipe=recipe, game=game)
     return score(loaded.plan, loaded.policy, games=episodes, seed=seed)
 
 
@@ -142,18 +153,19 @@ def film(
     run: str | Path,
     *,
     out: str | Path | None = None,
-    greedy: bool | None = None,
     seed: int = 0,
     most_agent_steps: int = 4_000,
+    **loading: Any,
 ) -> evaluation.Film:
-    """Films one game played with the newest weights of a run."""
-    loaded = load_policy(run, greedy=greedy)
+    """Films one game played with the newest weights of a run; `loading` is for `load_policy`."""
+    loaded = load_policy(run, **loading)
     engine = evaluation_engine(loaded.plan, games=1, seed=seed)
     name = f"{loaded.plan.game.replace('/', '-')}-{loaded.agent_steps}"
     target = Path(out or run) / name
     try:
-        return evaluation.make_film(
-            engine, loaded.policy, seed=seed, most_agent_steps=most_agent_steps, out=target
-        )
+        with disk_errors(f"the film {target}", "choose another folder with --out"):
+            return evaluation.make_film(
+                engine, loaded.policy, seed=seed, most_agent_steps=most_agent_steps, out=target
+            )
     finally:
         engine.close()

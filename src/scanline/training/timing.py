@@ -24,7 +24,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from .. import settings
+from .. import networks, settings
 from ..runners.clock import EVALUATION, Spans
 from ..runners.session import Session
 from . import learners
@@ -100,7 +100,11 @@ def timed(
     if limit is not None:
         _refuse_followers(plan)
         attached = replace(attached, pause=attached.pause or Pause())
-    with learners.joined(plan, follow) as group, tempfile.TemporaryDirectory() as folder:
+    with (
+        networks.threads_restored(),
+        learners.joined(plan, follow) as group,
+        tempfile.TemporaryDirectory() as folder,
+    ):
         parts = prepared(plan, spans.mark, lambda sentence: None, group, attached)
         try:
             session = open_session(parts, Path(folder) / "run", spans=spans)

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .. import reports, settings
+from .. import networks, reports, settings
+from ..errors import refusals
 from ..evaluation import Scores
 from ..parameters import CentralSettings, Learners
 from ..recipes import Recipe
@@ -24,7 +25,7 @@ from ..runners.learners import Following
 from ..runners.progress import Progress, ProgressSettings
 from ..runners.session import Session
 from ..runners.stopping import Limits, Stop
-from . import exact, learners
+from . import exact, learners, named_code
 from .assembly import Parts, Say, assemble
 from .attachments import Attachments
 from .fleet import FleetParts, assemble_fleet
@@ -71,7 +72,7 @@ def train(
 def carry_out(plan: Plan, *, out: str | Path | None, resume: bool, say: Say = print) -> Run:
     """Trains by a plan, alone or with other learners."""
     plan = learners.placed(centrally(plan))
-    with learners.joined(plan, follow) as group:
+    with networks.threads_restored(), learners.joined(plan, follow) as group:
         if group.leads:
             return lead(plan, group, out=out, resume=resume, say=say)
         follow(plan, group)
@@ -89,7 +90,8 @@ def centrally(plan: Plan) -> Plan:
 def follow(plan: Plan, group: Learners) -> None:
     """The whole run of a learner that does not lead: no files, no words, no decisions."""
     spans = Spans()
-    parts = assemble(plan, spans.mark, say=lambda sentence: None, learners=group)
+    with refusals():
+        parts = assemble(plan, spans.mark, say=lambda sentence: None, learners=group)
     try:
         progress = Progress(ProgressSettings(), frame_skip=1, spans=spans)
         session = Following(parts.exchange, progress)
@@ -106,6 +108,7 @@ def lead(plan: Plan, group: Learners, *, out: str | Path | None, resume: bool, s
     parts = prepared(plan, spans.mark, say, group)
     try:
         session = open_session(parts, out, resume=resume, spans=spans)
+        named_code.remember(plan.recipe, plan.game)
         session.say = say
         session.evaluations = evaluations_of(parts.plan, parts.policy, say)
         with session.running(parts.saved(session), resume=resume, begin=parts.begin):
@@ -119,6 +122,7 @@ def lead(plan: Plan, group: Learners, *, out: str | Path | None, resume: bool, s
         parts.close()
 
 
+@refusals()
 def prepared(
     plan: Plan,
     mark: Callable[[str], Any],
@@ -137,6 +141,7 @@ def prepared(
     return assemble(plan, mark, say, learners=learners, attachments=attachments)
 
 
+@refusals()
 def open_session(
     parts: Runnable, out: str | Path | None, *, resume: bool = False, spans: Spans | None = None
 ) -> Session:

@@ -1,0 +1,206 @@
+"""A run's folder is data: code that it names runs only where the user has decided so."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import scanline
+from scanline import cli, recipes
+from scanline.errors import UserError
+from scanline.recipes import trust
+
+CATCH = "scanline/Catch-v0"
+ONE_BALL = "one_ball:OneBall-v0"
+SHORT: dict[str, Any] = {
+    "agent_steps": 160,
+    "num_envs": 4,
+    "network": "mlp",
+    "num_workers": 0,
+    "torch_threads": 1,
+    "live": False,
+    "tensorboard": False,
+    "say": lambda sentence: None,
+}
+FILE = """
+from pathlib import Path
+from scanline import recipes
+
+with open(Path(__file__).with_name("ran"), "a") as file:
+    file.write("x")
+recipe = recipes.find("a2c").replace(protocol="as-is")
+"""
+
+
+def own_file(folder: Path, name: str = "json.py") -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / name
+    path.write_text(FILE)
+    return path
+
+
+def times_run(file: Path) -> int:
+    marks = file.with_name("ran")
+    return len(marks.read_text()) if marks.exists() else 0
+
+
+def train(recipe: str | scanline.Recipe, out: Path, game: str = CATCH, **changes: Any) -> Path:
+    return scanline.train(recipe, game, out=out, **{**SHORT, **changes}).folder
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A run and the file that it was trained from."""
+    folder = tmp_path_factory.mktemp("trained")
+    file = own_file(folder)
+    return train(str(file), folder / "run"), file
+
+
+@pytest.fixture
+def elsewhere(trained: tuple[Path, Path], tmp_path: Path) -> tuple[Path, Path]:
+    """The same run as a folder that somebody else has sent, with a file of his own."""
+    run, file = tmp_path / "run", own_file(tmp_path / "theirs")
+    shutil.copytree(trained[0], run)
+    change(run, source=str(file))
+    return run, file
+
+
+def change(run: Path, game: str | None = None, **of_recipe: Any) -> None:
+    path = run / "settings.json"
+    record = json.loads(path.read_text())
+    record["settings"]["recipe"] |= of_recipe
+    record["settings"] |= {"game": game} if game else {}
+    path.write_text(json.dumps(record))
+
+
+READERS: dict[str, Callable[[Path], object]] = {
+    "load_policy": scanline.load_policy,
+    "evaluate": lambda run: scanline.evaluate(run, episodes=1),
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_a_file_that_a_folder_from_elsewhere_names_is_not_run(
+    elsewhere: tuple[Path, Path], reader: str
+) -> None:
+    run, file = elsewhere
+    digest = hashlib.sha256(file.read_bytes()).hexdigest()
+    with pytest.raises(UserError) as caught:
+        READERS[reader](run)
+    assert times_run(file) == 0
+    for words in (str(file), digest, f"--recipe {file}"):
+        assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("command", ["evaluate", "play"])
+def test_the_command_line_refuses_it_until_it_is_named(
+    elsewhere: tuple[Path, Path], command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, file = elsewhere
+    few = ["--episodes", "1"] if command == "evaluate" else ["--most-agent-steps", "5"]
+    assert cli.main([command, str(run), *few]) == 2
+    assert f"--recipe {file}" in capsys.readouterr().err
+    assert times_run(file) == 0
+    assert cli.main([command, str(run), *few, "--recipe", str(file)]) == 0
+    assert times_run(file) == 1
+    assert cli.main([command, str(run), *few]) == 2, "naming it once records nothing"
+
+
+def test_a_report_runs_nothing(
+    elsewhere: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, file = elsewhere
+    assert cli.main(["report", str(run)]) == 0
+    assert times_run(file) == 0
+
+
+def test_a_file_that_this_user_has_trained_from_needs_no_name(trained: tuple[Path, Path]) -> None:
+    assert len(scanline.evaluate(trained[0], episodes=1).scores) == 1
+
+
+def test_another_user_or_other_bytes_or_another_place_do(
+    trained: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, file = tmp_path / "run", tmp_path / "json.py"
+    shutil.copytree(trained[0], run)
+    shutil.copy(trained[1], file)
+    change(run, source=str(file))
+    with pytest.raises(UserError, match="have not trained"):
+        scanline.load_policy(run)
+    trust.remember(file, recipes.OwnFile.read(file).sha256)
+    scanline.load_policy(run)
+    file.write_text(FILE + "# edited\n")
+    with pytest.raises(UserError, match="have not trained"):
+        scanline.load_policy(run)
+    monkeypatch.setenv(trust.STATE_VARIABLE, str(tmp_path / "another"))
+    with pytest.raises(UserError, match="have not trained"):
+        scanline.load_policy(trained[0])
+
+
+def test_python_names_it_by_its_path_or_gives_the_recipe(elsewhere: tuple[Path, Path]) -> None:
+    run, file = elsewhere
+    scanline.load_policy(run, recipe=str(file))
+    assert times_run(file) == 1
+    scanline.load_policy(run, recipe=recipes.find("a2c"))
+    assert len(scanline.evaluate(run, 1, recipe=recipes.find(str(file))).scores) == 1
+
+
+def test_a_file_that_is_not_here_is_asked_for(elsewhere: tuple[Path, Path]) -> None:
+    run, file = elsewhere
+    file.unlink()
+    with pytest.raises(UserError, match=r"which is not here; name a copy of it: --recipe FILE"):
+        scanline.load_policy(run)
+
+
+def test_a_run_that_is_resumed_names_its_file_and_notices_that_it_was_edited(
+    tmp_path: Path,
+) -> None:
+    file = own_file(tmp_path)
+    run = train(str(file), tmp_path / "run")
+    train(str(file), run, resume=True, agent_steps=320)
+    moved = own_file(tmp_path / "moved")
+    moved.write_text(FILE + "# edited\n")
+    with pytest.warns(UserWarning, match="recipe_sha256 was"):
+        train(str(moved), run, resume=True, agent_steps=480)
+    assert scanline.load_policy(run).plan.recipe.source == str(moved)
+
+
+def test_a_module_that_a_folder_from_elsewhere_names_is_not_imported(
+    elsewhere: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, _ = elsewhere
+    module = tmp_path / "their_games.py"
+    module.write_text("open(__file__ + '.ran', 'w')\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    change(run, game="their_games:Any-v0", source="a2c")
+    digest = hashlib.sha256(module.read_bytes()).hexdigest()
+    with pytest.raises(UserError) as caught:
+        scanline.load_policy(run)
+    for words in (str(module), digest, "--game their_games:Any-v0"):
+        assert words in str(caught.value)
+    assert not Path(f"{module}.ran").exists()
+    assert "their_games" not in sys.modules
+    change(run, game="no_such_games.inner:Any-v0")
+    with pytest.raises(UserError, match="no module 'no_such_games' here"):
+        scanline.load_policy(run)
+
+
+def test_a_module_that_this_user_has_trained_with_needs_no_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = train("a2c", tmp_path / "run", game=ONE_BALL)
+    scanline.load_policy(run)
+    monkeypatch.setenv(trust.STATE_VARIABLE, str(tmp_path / "another"))
+    with pytest.raises(UserError, match=f"--game {ONE_BALL}"):
+        scanline.load_policy(run)
+    scanline.load_policy(run, game=ONE_BALL)
+    with pytest.raises(UserError, match="plays one_ball:OneBall-v0, not pong"):
+        scanline.load_policy(run, game="pong")
