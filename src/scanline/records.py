@@ -143,10 +143,7 @@ class Column:
 
 @dataclass(eq=False)
 class Slot:
-    """One rollout's arrays, owned by the store and filled in place by the sampler.
-
-    They stay the same arrays: who fills or reads them again and again keeps views of them.
-    """
+    """One rollout's arrays, the store's, filled in place by the sampler: views stay valid."""
 
     frames: Tensor  # [S + T, B, *frame]; entry S - 1 + t is the newest frame of step t
     depth: Tensor  # [T + 1, B] uint8
@@ -364,7 +361,11 @@ class Store(Saved, Protocol):
         """Commits the slot."""
 
     def batches(self) -> Iterator[Batch]:
-        """What the learner may see now."""
+        """What the learner may see now, from where the last call was left."""
+
+    @property
+    def owes(self) -> bool:
+        """Whether `batches` would give one."""
 
     def feedback(self, batch: Batch, priorities: Tensor | None) -> None:
         """New priorities for what was drawn."""
