@@ -5,17 +5,21 @@ setting of a recipe is an option, with the sentence that stands under its field.
 Knows no part: each command is one call into the package, imported when it is needed.
 
 What the user can mend (`UserError`, a disk that is full) is one sentence and exit code 2; a run
-that failed inside is a traceback and exit code 1.
+that failed inside is a traceback and exit code 1. A training run that Ctrl-C or SIGTERM stopped has
+saved and ends with 0; whatever is stopped at once ends with 130 (Ctrl-C) or 143 (SIGTERM).
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import os
+import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NoReturn
 
 import tyro
 
@@ -59,6 +63,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if not (sentence := refusal_of(error)):
             raise
         return _mistake(sentence)
+    except KeyboardInterrupt as error:
+        print(f"{PROGRAM}: {error or 'Stopped by Ctrl-C.'}", file=sys.stderr)
+        code: int = getattr(error, "exit_code", 128 + signal.SIGINT)
+        if arguments is None:
+            _end_now(code)
+        return code
+
+
+def _end_now(code: int) -> NoReturn:
+    """Without taking the interpreter apart: threads may still be at work in native code."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(code)
 
 
 def _mistake(sentence: str) -> int:
@@ -103,6 +121,7 @@ def _train(words: list[str]) -> int:
             return 0
         raise RefusedError("train needs a recipe and a game, e.g. `scanline train paac pong`.")
     from . import settings, training
+    from .runners.stopping import Signals
 
     plan = training.make_plan(*positional)
     given = _parse(plan, words[2:], f"{PROGRAM} train {' '.join(positional)}")
@@ -112,7 +131,8 @@ def _train(words: list[str]) -> int:
     changes = {n: v for n, v in given.items() if v != before[n] or n in typed}
     plan = training.make_plan(*positional, **changes)
     out = _numbered(options.out) if options.if_exists == "number" else options.out
-    run = training.carry_out(plan, out=out, resume=options.resume)
+    signals = Signals(ends_process=True)
+    run = training.carry_out(plan, out=out, resume=options.resume, signals=signals)
     if options.film and run.stop.kind != "signal":
         print("Filming a game ...")
         _print_film(training.film(run.folder))

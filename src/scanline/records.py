@@ -148,8 +148,7 @@ _STEPS = ("actions", "reward", "raw_reward", "terminated", "truncated", "life_lo
 
 @dataclass(eq=False)
 class Slot:
-    """One rollout's arrays, owned by the store and filled in place by the sampler.
-    They stay the same arrays, so that views of them can be kept."""
+    """One rollout's arrays, the store's, filled in place by the sampler: views stay valid."""
 
     frames: Tensor  # [S + T, B, *frame]; entry S - 1 + t is the newest frame of step t
     depth: Tensor  # [T + 1, B] uint8
@@ -363,7 +362,11 @@ class Store(Saved, Protocol):
         """Commits the slot."""
 
     def batches(self) -> Iterator[Batch]:
-        """What the learner may see now."""
+        """What the learner may see now, from where the last call was left."""
+
+    @property
+    def owes(self) -> bool:
+        """Whether `batches` would give one."""
 
     def feedback(self, batch: Batch, priorities: Tensor | None) -> None:
         """New priorities for what was drawn."""

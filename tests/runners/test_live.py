@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import io
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
 from scanline.records import EpisodeEnd
+from scanline.runners import live
 from scanline.runners.clock import Spans
 from scanline.runners.live import LiveSettings, LiveView
 from scanline.runners.picture import picture
@@ -53,6 +56,13 @@ def text_of(console: Console) -> str:
     return console.file.getvalue()
 
 
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
 STOP = Stop("agent_steps", "All 960,000 agent steps are done.")
 
 
@@ -94,10 +104,11 @@ def test_lines_come_every_ten_seconds_without_a_terminal() -> None:
     lines = text_of(console).splitlines()
     assert len(lines) == 4 + 6
     assert "\x1b" not in text_of(console)
+    assert lines[0].startswith("8,000 agent steps")  # the first one after a second
     assert lines[1].startswith(
-        "160,800 agent steps (643,200 frames) | 8,000 steps/s | 32,000 frames/s"
+        "88,800 agent steps (355,200 frames) | 8,000 steps/s | 32,000 frames/s"
     )
-    assert "left 0:01:40" in lines[1]
+    assert "left 0:01:49" in lines[1]
     assert "environment 70%" in lines[1]
 
 
@@ -110,6 +121,60 @@ def test_a_dumb_terminal_gets_lines(monkeypatch: pytest.MonkeyPatch, term: str) 
         run.go(110)
     assert len(text_of(console).splitlines()) == 1
     assert "\x1b" not in text_of(console)
+
+
+@pytest.mark.parametrize("width", [40, 100])
+def test_a_loop_that_begins_has_something_to_show_at_once(
+    monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    plain = Console(file=io.StringIO(), width=width)
+    with MadeUpRun(plain).view as view:
+        view.begin()
+    assert text_of(plain) == "paac pong: training.\n"
+    console = drawn()
+    with MadeUpRun(console).view as view:
+        view.begin()
+        assert "Nothing measured yet." in text_of(console)
+
+
+def test_rates_count_from_the_beginning_of_the_loop() -> None:
+    run = MadeUpRun(Console(file=io.StringIO()))
+    run.now += 100.0  # a warm start
+    run.spans.restart()
+    run.view.begin()
+    run.go(5)
+    assert run.view.view().steps_per_second == pytest.approx(8_000)
+
+
+def test_what_takes_long_is_named_while_it_lasts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live, "_SHORT_SECONDS", 0.01)
+    monkeypatch.setenv("TERM", "xterm")
+    for console in (Console(file=io.StringIO(), width=100), drawn()):
+        with MadeUpRun(console).view as view, view.during("Starting the games"):
+            wait_until(lambda: "Starting" in text_of(console))  # noqa: B023
+        assert "paac pong: Starting the games (0 s) ..." in text_of(console)
+
+
+def test_what_is_short_needs_no_word() -> None:
+    console = Console(file=io.StringIO(), width=100)
+    with MadeUpRun(console).view as view, view.during("Saving"):
+        pass
+    assert text_of(console) == ""
+
+
+def test_a_sentence_goes_above_the_picture_and_elsewhere_to_the_error_stream(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    console = drawn()
+    with MadeUpRun(console).view as view:
+        view.say("Ctrl-C: stopping.")
+    assert "Ctrl-C: stopping." in text_of(console)
+    for settings in ({}, {"live": False}):
+        with MadeUpRun(Console(file=io.StringIO()), **settings).view as view:
+            view.say("Ctrl-C: stopping.")
+        assert capsys.readouterr().err == "Ctrl-C: stopping.\n"
 
 
 def test_no_color_draws_without_colours(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,13 +224,13 @@ def test_the_last_word_tells_where_the_run_is_and_what_to_do() -> None:
 
 def test_rates_leave_evaluation_out() -> None:
     run = MadeUpRun(Console(file=io.StringIO()))
-    run.go(10)
+    run.go(5)
     with run.spans.during("evaluation"):
         run.now += 100.0
     view = run.view.view()
     assert view.steps_per_second == pytest.approx(8_000)
     assert view.updates_per_second == pytest.approx(50)
-    assert view.training_seconds == pytest.approx(1.0)
+    assert view.training_seconds == pytest.approx(0.5)
 
 
 def test_it_can_be_silent() -> None:

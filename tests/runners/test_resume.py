@@ -36,7 +36,11 @@ SCRIPT = """
         begin = RunFolder.resume if (path / "settings.json").exists() else RunFolder.create
         spans, learner = Spans(), Learner()
         progress = Progress(LOG, frame_skip=4, spans=spans)
-        with begin(path, {"seed": 0}, versions(engine="none 0")) as run, Signals() as signals:
+        with (
+            begin(path, {"seed": 0}, versions(engine="none 0")) as run,
+            Signals() as signals,
+            signals.deferred(),
+        ):
             checkpoints = Checkpoints(run.checkpoints, CheckpointSettings())
             if saved := checkpoints.latest():
                 learner.weights = saved.state["weights"]

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import signal
+import socket
 import subprocess
 import sys
 import textwrap
 import threading
+import time
+from queue import SimpleQueue
 from typing import Any
 
 import pytest
 
-from scanline.runners.stopping import Limits, SaveSchedule, SaveSettings, Signals
+from scanline.runners.stopping import Interrupted, Limits, SaveSchedule, SaveSettings, Signals
 
 
 def reached(limits: Limits, **values: Any) -> str | None:
@@ -93,7 +96,7 @@ LOOP = """
     class HandMade(Exception):
         pass
 
-    with Signals() as signals:
+    with Signals() as signals, signals.deferred():
         print("ready", flush=True)
         step = 0
         try:
@@ -110,8 +113,8 @@ LOOP = """
 """
 
 
-def start(*options: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", textwrap.dedent(LOOP), *options]
+def start(*options: str, program: str = LOOP) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", textwrap.dedent(program), *options]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
@@ -155,12 +158,79 @@ def test_the_third_signal_ends_even_a_clearing_up_that_hangs() -> None:
     assert process.returncode == -signal.SIGTERM
 
 
+BUSY = """
+    import hashlib, sys
+    from scanline.runners.stopping import Signals
+
+    with Signals(ends_process=True) as signals, signals.deferred():
+        print("ready", flush=True)
+        hashlib.pbkdf2_hmac("sha256", b"", b"", 500_000_000)  # minutes of native code
+"""
+
+
+@pytest.mark.parametrize(
+    ("number", "word"), [(signal.SIGINT, "Ctrl-C: finishing"), (signal.SIGTERM, "SIGTERM: finish")]
+)
+def test_a_signal_is_answered_and_a_second_one_obeyed_while_native_code_runs(
+    number: int, word: str
+) -> None:
+    process = start(program=BUSY)
+    assert process.stderr is not None
+    begun = time.monotonic()
+    process.send_signal(number)
+    assert process.stderr.readline().startswith(word)
+    assert time.monotonic() - begun < 2.0
+    process.send_signal(number)
+    assert "stopping at once" in process.stderr.readline()
+    assert process.wait(20) == 128 + number
+    process.communicate()
+
+
+def test_work_that_may_be_thrown_away_ends_at_the_first_signal() -> None:
+    words: SimpleQueue[str] = SimpleQueue()
+    with Signals() as signals, signals.deferred():
+        signals.say = words.put
+        with pytest.raises(Interrupted, match="SIGTERM") as caught, signals.interruptible():
+            signal.raise_signal(signal.SIGTERM)
+        assert caught.value.exit_code == 143
+        assert signals.stop is not None
+        with pytest.raises(Interrupted), signals.interruptible():
+            raise AssertionError("it has begun after a signal")
+        assert "finishing the current step and saving" in words.get(timeout=20)
+
+
+def test_before_a_loop_begins_a_signal_ends_everything(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(Interrupted), Signals():
+        signal.raise_signal(signal.SIGINT)
+    assert capsys.readouterr().err == "Ctrl-C: stopping.\n"
+
+
+def test_a_run_that_does_not_lead_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    with Signals(speaks=False) as signals, signals.deferred():
+        signal.raise_signal(signal.SIGINT)
+    assert capsys.readouterr().err == ""
+
+
 def test_handlers_are_put_back() -> None:
     before = signal.getsignal(signal.SIGINT)
     with Signals() as signals:
         assert signal.getsignal(signal.SIGINT) != before
         assert signals.stop is None
     assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_an_event_loop_hears_of_signals_too() -> None:
+    theirs, ear = socket.socketpair()
+    with theirs, ear:
+        theirs.setblocking(False)
+        before = signal.set_wakeup_fd(theirs.fileno())
+        try:
+            with Signals(speaks=False) as signals, signals.deferred():
+                signal.raise_signal(signal.SIGINT)
+                assert ear.recv(1) == bytes([signal.SIGINT])
+            assert signal.set_wakeup_fd(before) == theirs.fileno()
+        finally:
+            signal.set_wakeup_fd(before)
 
 
 def test_another_thread_gets_no_handlers_and_no_error() -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+from typing import Literal
+
 import pytest
 import torch
 
@@ -55,9 +58,34 @@ def test_the_order_continues_after_a_resume() -> None:
     put(first)
     list(first.batches())
     second.load(first.state())
+    put(first)
     put(second)
     for mine, other in zip(first.batches(), second.batches(), strict=True):
         assert torch.equal(mine.actions, other.actions)
+
+
+@pytest.mark.parametrize("shuffle", ["steps", "per-env"])
+@pytest.mark.parametrize("num_given", [0, 1, 4, 5, 6, 10])
+def test_a_rollout_that_was_left_goes_on_with_the_next_minibatch(
+    shuffle: Literal["steps", "per-env"], num_given: int
+) -> None:
+    settings = RolloutSettings(epochs=2, num_minibatches=5, shuffle=shuffle)
+    whole, left, resumed = store(settings), store(settings), store(settings)
+    put(whole)
+    expected = list(whole.batches())
+    put(left)
+    given = list(itertools.islice(left.batches(), num_given))
+    assert left.owes == (num_given < 10)
+    state = left.state()
+    assert bool(state["rollout"]) == left.owes  # a rollout that is used up is not saved
+    resumed.load(state)
+    rest = list(resumed.batches())
+    assert not resumed.owes
+    for mine, other in zip(expected, given + rest, strict=True):
+        assert mine.update == other.update and mine.agent_steps == other.agent_steps
+        for name in ("observations", "actions"):
+            assert torch.equal(getattr(mine, name), getattr(other, name))
+        assert torch.equal(mine.columns["returns"], other.columns["returns"])
 
 
 def test_parts_that_do_not_divide_are_refused() -> None:

@@ -6,23 +6,26 @@ Knows no algorithm, engine or file by name.
 Nothing that a thread reads changes while it reads it: samplers act with the target and put into
 rows of their own, the learner draws from what was visible before the block. Between two blocks all
 wait, steps become visible in the order of environments and the target is copied. So neither the
-schedule of threads nor whether learning runs beside playing or after it can change a result.
+schedule of threads nor whether learning runs beside playing or after it can change a result, and a
+block that is broken off anywhere goes on from there: how many rounds each sampler has played and
+how many updates are done is all there is to know of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import torch
 
 from ..acting import RandomPolicy
-from ..records import Batch, EpisodeEnd, Policy
+from ..records import EpisodeEnd, Policy, State
 from ..samplers import LockstepSampler, SamplingSettings
 from ..stores import Replay, ReplaySettings
 from . import on_policy
-from .clock import ENVIRONMENT
+from .clock import ENVIRONMENT, LEARNING
 from .crew import Crew
 from .game_numbers import GameNumbers
 from .on_policy import Loop
@@ -82,7 +85,7 @@ def check(pace: Concurrent, sampling: SamplingSettings, store: ReplaySettings) -
 
 
 class Blocks:
-    """The loop's parts with their threads."""
+    """The loop's parts with their threads, and how far they are in the block."""
 
     def __init__(
         self, loop: Loop, samplers: Sequence[LockstepSampler], pace: Concurrent, settings: Blocking
@@ -93,6 +96,10 @@ class Blocks:
         names = [f"sampler-{number}" for number in range(len(samplers))]
         self._names = names
         self._crew = Crew([*names, TRAINER], pace.silent_seconds)
+        self._num_rounds = pace.target_agent_steps // settings.round_agent_steps
+        self._played_rounds = [0] * len(samplers)
+        self._updates = 0
+        self._breaks_off = threading.Event()
 
     def prepopulate(self) -> None:
         """Random steps that count nowhere, until there are enough; then new games begin."""
@@ -100,7 +107,7 @@ class Blocks:
         played = 0
         while played < self._settings.prepopulation_agent_steps or not self._replay.num_drawable:
             for writer in range(len(self.samplers)):
-                self._play(writer, policy, [0])
+                self._collect(writer, policy, agent_steps=0)
             self._replay.commit()
             played += self._settings.round_agent_steps
         self._replay.cut()
@@ -110,47 +117,91 @@ class Blocks:
         self._drain()
 
     def turn(self, session: Session) -> None:
-        """One block, and the updates that the block before it owes."""
-        block, first = self._pace.target_agent_steps, session.progress.agent_steps
-        starts = range(first, first + block, self._settings.round_agent_steps)
-        session.spans.mark(ENVIRONMENT)
-        for writer, name in enumerate(self._names):
-            self._crew.start(name, partial(self._play, writer, self._loop.policy, starts))
-        if self._pace.concurrent_training:
-            self._crew.start(TRAINER, partial(self._learn, session))
-        self._crew.wait()
-        if not self._pace.concurrent_training:
-            self._learn(session)
+        """One block, and the updates that the block before it owes; or what is left of them."""
+        began_at = session.progress.begin_turn().began_at
+        look = partial(self._look, session, began_at)
+        self._breaks_off.clear()
+        try:
+            for writer, name in enumerate(self._names):
+                self._crew.start(name, partial(self._play, writer, began_at))
+            if not self._pace.concurrent_training:
+                self._crew.wait(look)
+            if not self._breaks_off.is_set():
+                self._crew.start(TRAINER, partial(self._learn, session))
+            self._crew.wait(look)
+        finally:
+            session.progress.agent_steps = began_at + self._played_agent_steps
+        if self._played_all and self._learned_all:
+            self._end_block(session)
+
+    def _look(self, session: Session, began_at: int) -> None:
+        """What the waiting thread does now and then."""
+        learns = self._pace.concurrent_training or self._played_all
+        session.spans.mark(LEARNING if learns and not self._learned_all else ENVIRONMENT)
+        session.progress.agent_steps = began_at + self._played_agent_steps
+        if session.breaks_off():
+            self._breaks_off.set()
+
+    def _end_block(self, session: Session) -> None:
         lag_updates = session.progress.updates - self._loop.policy.version
         self._replay.commit()
         self._loop.parameters.sync_target()
-        session.played(block, lag_updates, self.numbers.give(self._drain()))
+        self._played_rounds, self._updates = [0] * len(self.samplers), 0
+        session.played(lag_updates, self.numbers.give(self._drain()))
+        session.progress.end_turn()
+
+    @property
+    def _played_agent_steps(self) -> int:
+        of_one = self._settings.round_agent_steps // len(self.samplers)
+        return of_one * sum(self._played_rounds)
+
+    @property
+    def _played_all(self) -> bool:
+        return min(self._played_rounds) == self._num_rounds
+
+    @property
+    def _learned_all(self) -> bool:
+        return self._updates == self._settings.block_updates
+
+    @property
+    def _leaves(self) -> bool:
+        """Whether a thread ends before its work does."""
+        return self._crew.is_stopping or self._breaks_off.is_set()
 
     def close(self) -> None:
         self._crew.close()
 
-    def _play(self, writer: int, policy: Policy, starts: Iterable[int]) -> None:
-        """Slots of one sampler, each with the agent steps before it."""
-        for agent_steps in starts:
-            if self._crew.is_stopping:
-                return
-            into = self._replay.slot(writer)
-            into.agent_steps = agent_steps
-            slot = self.samplers[writer].collect(policy, into=into)
-            with torch.no_grad():
-                self._replay.put(self._loop.algorithm.prepare(self._loop.parameters.views, slot))
+    def _play(self, writer: int, began_at: int) -> None:
+        """What is left of the block for one sampler."""
+        while self._played_rounds[writer] < self._num_rounds and not self._leaves:
+            before = self._played_rounds[writer] * self._settings.round_agent_steps
+            self._collect(writer, self._loop.policy, began_at + before)
+            self._played_rounds[writer] += 1
             self._crew.beat(self._names[writer])
 
-    def _learn(self, session: Session) -> None:
-        batches = self._replay.batches(self._settings.block_updates)
-        on_policy.learn(self._loop, session, self._watched(batches))
+    def _collect(self, writer: int, policy: Policy, agent_steps: int) -> None:
+        """One slot of one sampler; `agent_steps` are those before it."""
+        into = self._replay.slot(writer)
+        into.agent_steps = agent_steps
+        slot = self.samplers[writer].collect(policy, into=into)
+        with torch.no_grad():
+            self._replay.put(self._loop.algorithm.prepare(self._loop.parameters.views, slot))
 
-    def _watched(self, batches: Iterable[Batch]) -> Iterator[Batch]:
-        for batch in batches:
-            if self._crew.is_stopping:
-                return
-            yield batch
+    def _learn(self, session: Session) -> None:
+        """What is left of the block's updates; a batch is drawn only when it is learned from."""
+        for batch in self._replay.batches(self._settings.block_updates - self._updates):
+            session.updated(on_policy.update(self._loop, batch))
+            self._updates += 1
             self._crew.beat(TRAINER)
+            if self._leaves:
+                return
+
+    def state(self) -> State:
+        """How far the block is; the steps and weights that this has led to are others' state."""
+        return {"played_rounds": list(self._played_rounds), "updates": self._updates}
+
+    def load(self, state: State) -> None:
+        self._played_rounds, self._updates = list(state["played_rounds"]), state["updates"]
 
     def _drain(self) -> list[EpisodeEnd]:
         """Finished games, sampler by sampler; environments counted over all of them."""

@@ -20,9 +20,11 @@ from ..networks import share_cores_here
 
 Job = Callable[[], None]
 
-_POLL_SECONDS = 0.5
+_POLL_SECONDS = 0.1
 _GRACE_SECONDS = 10.0
 """Longest wait for the other threads once one has failed."""
+_CLOSING_SECONDS = 2.0
+"""Longest wait for all threads when they are told to end."""
 
 
 class StuckError(RuntimeError):
@@ -59,12 +61,12 @@ class Crew:
         self._busy.add(name)
         self._inboxes[name].put(job)
 
-    def wait(self) -> None:
-        """Until every started job is done; raises the first error."""
-        error = self._first_error(self._silent_seconds)
+    def wait(self, look: Callable[[], None] = lambda: None) -> None:
+        """Until every started job is done; raises the first error. `look` is called meanwhile."""
+        error = self._first_error(self._silent_seconds, look)
         if error is not None:
             self._stop.set()
-            self._first_error(min(_GRACE_SECONDS, self._silent_seconds))
+            self._first_error(min(_GRACE_SECONDS, self._silent_seconds), lambda: None)
             raise error
 
     def close(self) -> None:
@@ -72,12 +74,14 @@ class Crew:
         self._stop.set()
         for inbox in self._inboxes.values():
             inbox.put(None)
-        for name, thread in self._threads.items():
-            thread.join(0.0 if name in self._busy else _GRACE_SECONDS)
+        deadline = time.monotonic() + _CLOSING_SECONDS
+        for thread in self._threads.values():
+            thread.join(max(0.0, deadline - time.monotonic()))
 
-    def _first_error(self, silent_seconds: float) -> BaseException | None:
+    def _first_error(self, silent_seconds: float, look: Callable[[], None]) -> BaseException | None:
         beats, since = dict(self._beats), time.monotonic()
         while self._busy:
+            look()
             try:
                 name, error = self._done.get(timeout=min(_POLL_SECONDS, silent_seconds))
             except Empty:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -73,9 +74,11 @@ class Evaluations:
         """Whether a multiple of the interval was reached since the last evaluation."""
         return bool(self._every) and agent_steps // self._every > self._reached // self._every
 
-    def hold(self, agent_steps: int) -> None:
-        """Plays games now."""
-        self._records.append({"agent_steps": agent_steps, **self._evaluate(agent_steps)})
+    def hold(self, agent_steps: int, around: AbstractContextManager[None] | None = None) -> None:
+        """Plays games now; games that end with an error, e.g. of `around`, leave no trace."""
+        with around or nullcontext():
+            figures = self._evaluate(agent_steps)
+        self._records.append({"agent_steps": agent_steps, **figures})
         self._reached = agent_steps
         self._write()
 

@@ -113,7 +113,13 @@ class Journal:
         self._sums = {}
 
     def goes_on(self) -> bool:
+        """Tells what is due; whether the parent lets the learner go on."""
+        self.tell()
         return not self._board.is_stopping
+
+    def breaks_off(self) -> bool:
+        """The same in the midst of a turn."""
+        return not self.goes_on()
 
     def collected(self, slot: Slot, ends: Sequence[EpisodeEnd]) -> None:
         """Counts on the board; the global count is read here only, so that none is skipped."""

@@ -119,7 +119,7 @@ class Following:
         self._exchange = exchange
         self._told: Beginning = exchange.learners.told()
         self._saved: Mapping[str, Saved] = {}
-        self._signals = Signals()
+        self._signals = Signals(speaks=False)
 
     def segments(self, name: str) -> Segments:
         """Rows of this learner, beside the leading learner's checkpoints."""
@@ -137,15 +137,21 @@ class Following:
             begin()
         else:
             self.progress.advance(self._told.resumed_at)
+            self.progress.turn = self._told.turn
             for part in saved.values():
                 part.load({})
-        with self._signals, settled():  # signals belong to the leading learner
+        # Signals belong to the leading learner.
+        with self._signals, self._signals.deferred(), settled():
             yield
             self._obey()
 
     def goes_on(self) -> bool:
         """Obeys: goes on, saves and goes on, or ends."""
         return self._obey() != STOP
+
+    def breaks_off(self) -> bool:
+        """Obeys in the midst of a turn."""
+        return self._exchange.ordered() == STOP
 
     def collected(self, slot: Slot, ends: Sequence[EpisodeEnd]) -> None:
         self.progress.advance(slot.num_steps * slot.agent_steps_per_step)

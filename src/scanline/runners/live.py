@@ -4,27 +4,36 @@ Takes the run's progress and limits; writes to a rich console.
 Knows no loop: it is told when to look, and looks only when it is time.
 
 It draws from the thread that trains, twice a second at most, because a drawing thread would take
-the interpreter from the learner at moments that nobody chose.
+the interpreter from the learner at moments that nobody chose. Only what no loop surrounds (a warm
+start, a save, evaluation games) is shown by a thread of its own.
 """
 
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from rich.console import Console
+from rich.console import Console, Group, RenderableType
 from rich.live import Live
+from rich.text import Text
 
 from .advice import Load
 from .machine import cpu_seconds, num_cores, total_memory_bytes, used_memory_bytes
 from .picture import View, last_word, line, picture
 from .progress import Progress
-from .stopping import Limits, Stop
+from .stopping import Limits, Stop, say_on_stderr
+
+_FIRST_LOOK_SECONDS = 1.0
+"""Longest time until a loop that has begun shows its first figures."""
+_SHORT_SECONDS = 1.0
+"""Work that takes no longer is not worth a word."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,9 +81,9 @@ class LiveView:
         self._console = console or Console(file=sys.stdout)
         self._drawn = self._console.is_terminal and not self._console.is_dumb_terminal
         self._every = settings.refresh_seconds if self._drawn else settings.plain_seconds
-        self._samples: deque[_Sample] = deque([self._sample()])
-        self._next = clock_seconds() + self._every
         self._live: Live | None = None
+        self._shown: RenderableType = ""
+        self._restart()
 
     def __enter__(self) -> LiveView:
         if self._settings.live and self._drawn:
@@ -87,6 +96,50 @@ class LiveView:
             self._live.stop()
             self._live = None
 
+    def begin(self) -> None:
+        """A loop begins: rates count from now on, and there is something to see at once."""
+        self._restart()
+        if self._live is not None:
+            self._show(self.view())
+        elif self._settings.live and not self._drawn:
+            self._print(f"{self._title}: training.")
+
+    def _restart(self) -> None:
+        self._samples: deque[_Sample] = deque([self._sample()])
+        self._next = self._clock_seconds() + min(self._every, _FIRST_LOOK_SECONDS)
+
+    def say(self, sentence: str) -> None:
+        """A sentence besides the view, from any thread; also where the run shows nothing else."""
+        if self._live is not None:
+            self._print(sentence)
+        else:
+            say_on_stderr(sentence)
+
+    @contextmanager
+    def during(self, what: str) -> Iterator[None]:
+        """Shows what is done inside, with its seconds, if it takes more than a moment."""
+        if not self._settings.live:
+            yield
+            return
+        over = threading.Event()
+        thread = threading.Thread(target=self._tell, args=(what, over), name="live", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+
+    def _tell(self, what: str, over: threading.Event) -> None:
+        begun, wait_seconds = time.monotonic(), _SHORT_SECONDS
+        while not over.wait(wait_seconds):
+            sentence = f"{self._title}: {what} ({time.monotonic() - begun:.0f} s) ..."
+            if self._live is not None:
+                self._live.update(Group(self._shown, Text(sentence)), refresh=True)
+            else:
+                self._print(sentence)
+            wait_seconds = self._every
+
     def look(self) -> None:
         """Shows the run if it is time to."""
         if self._clock_seconds() < self._next:
@@ -94,11 +147,17 @@ class LiveView:
         self._next = self._clock_seconds() + self._every
         if not self._settings.live:
             return
-        view = self.view()
+        self._show(self.view())
+
+    def _show(self, view: View) -> None:
         if self._live is not None:
-            self._live.update(picture(view), refresh=True)
+            self._shown = picture(view)
+            self._live.update(self._shown, refresh=True)
         elif not self._drawn:
-            self._console.print(line(view), soft_wrap=True, highlight=False)
+            self._print(line(view))
+
+    def _print(self, words: RenderableType) -> None:
+        self._console.print(words, soft_wrap=True, highlight=False)
 
     def finish(self, stop: Stop, folder: Path) -> None:
         """The last word: how it ended, where the run is, and what to do with it."""
@@ -107,8 +166,8 @@ class LiveView:
             if self._drawn:
                 self._console.print(picture(self.view()))
             else:
-                self._console.print(line(self.view()), soft_wrap=True, highlight=False)
-            self._console.print(last_word(stop, folder), soft_wrap=True, highlight=False)
+                self._print(line(self.view()))
+            self._print(last_word(stop, folder))
 
     def view(self) -> View:
         """The run as it is now, with rates over the last seconds."""

@@ -32,10 +32,13 @@ class Alternate:
 
 def turn(loop: Loop, session: Listener, target_agent_steps: int) -> None:
     """One rollout, the updates that it owes, and the target where its time has come."""
-    before = session.progress.agent_steps
-    on_policy.turn(loop, session)
-    if reached(target_agent_steps, before, session.progress.agent_steps):
+    progress = session.progress
+    before = progress.begin_turn().began_at
+    if not on_policy.work(loop, session):
+        return
+    if reached(target_agent_steps, before, progress.agent_steps):
         loop.parameters.sync_target()
+    progress.end_turn()
 
 
 def reached(every: int, before: int, now: int) -> bool:

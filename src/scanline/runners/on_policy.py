@@ -6,7 +6,7 @@ checkpoints are what remains. Knows no algorithm, engine or file by name.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -40,10 +40,20 @@ class Loop:
 
 def turn(loop: Loop, session: Listener) -> None:
     """One rollout, and what can be learned from it."""
-    num_collected = collect(loop, session)
-    num_learned = learn(loop, session, loop.store.batches())
-    if loop.instruments.settings.log_intensity:
-        session.noted({"perf/training_intensity": num_learned / num_collected})
+    if work(loop, session):
+        session.progress.end_turn()
+
+
+def work(loop: Loop, session: Listener) -> bool:
+    """What is left of a turn; gives whether all of it is done, or the session has broken it off."""
+    under_way = session.progress.begin_turn()
+    if not under_way.collected_agent_steps:
+        under_way.collected_agent_steps = collect(loop, session)
+    is_done = learn(loop, session)
+    if is_done and loop.instruments.settings.log_intensity:
+        intensity = under_way.learned_agent_steps / under_way.collected_agent_steps
+        session.noted({"perf/training_intensity": intensity})
+    return is_done
 
 
 def collect(loop: Loop, session: Listener) -> int:
@@ -61,15 +71,20 @@ def collect(loop: Loop, session: Listener) -> int:
     return slot.actions.numel()
 
 
-def learn(loop: Loop, session: Listener, batches: Iterable[Batch]) -> int:
-    """One update per batch; gives the number of steps learned from."""
+def learn(loop: Loop, session: Listener) -> bool:
+    """One update per batch that the store owes; gives whether it owes no more.
+
+    A batch is drawn only when it is learned from, so that a turn can be broken off after it.
+    """
     session.spans.mark(LEARNING)
-    num_learned = 0
-    for batch in batches:
-        num_learned += len(batch.actions)
+    under_way = session.progress.begin_turn()
+    for batch in loop.store.batches():
         session.updated(update(loop, batch))
+        under_way.learned_agent_steps += len(batch.actions)
+        if loop.store.owes and session.breaks_off():
+            return False
     session.spans.mark(OTHER)
-    return num_learned
+    return True
 
 
 def update(loop: Loop, batch: Batch) -> dict[str, Metric]:

@@ -11,7 +11,7 @@ of their own. Reading a tensor would wait for the device, so metrics stay tensor
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import torch
@@ -46,12 +46,24 @@ class ProgressSettings:
                 raise ValueError(f"{name}={getattr(self, name)} must be at least 1.")
 
 
+@dataclass
+class Turn:
+    """One repetition of a loop, from its first step to its last update."""
+
+    began_at: int
+    """Agent steps before it."""
+    collected_agent_steps: int = 0
+    learned_agent_steps: int = 0
+
+
 class Progress:
     """Counters, score and log of one run. Load a state first, if there is one; then open."""
 
     def __init__(self, settings: ProgressSettings, *, frame_skip: int, spans: Spans) -> None:
         self._settings, self.frame_skip, self.spans = settings, frame_skip, spans
         self.agent_steps = self.updates = self.episodes = 0
+        self.turn: Turn | None = None
+        """The turn that is under way; None between two of them."""
         self.scores = Scores(settings.score_window_episodes)
         self._metrics: dict[str, list[Metric]] = {}
         self._clocked: dict[str, list[float]] = {}
@@ -76,6 +88,15 @@ class Progress:
         if self._files is not None:
             self._files.close()
             self._files = None
+
+    def begin_turn(self) -> Turn:
+        """A new turn, or the one that was broken off."""
+        if self.turn is None:
+            self.turn = Turn(self.agent_steps)
+        return self.turn
+
+    def end_turn(self) -> None:
+        self.turn = None
 
     def advance(self, num_agent_steps: int) -> None:
         """Counts agent steps, those of all environments and learners together."""
@@ -149,6 +170,7 @@ class Progress:
             "metrics": {key: _stack(values) for key, values in self._metrics.items()},
             "num_rows": self._num_rows,
             "last_row_at": self._last_row_at,
+            "turn": None if self.turn is None else asdict(self.turn),
         }
 
     def load(self, state: State) -> None:
@@ -158,6 +180,7 @@ class Progress:
         self.scores.load(state["scores"])
         self._metrics = {key: list(values.unbind()) for key, values in state["metrics"].items()}
         self._num_rows, self._last_row_at = state["num_rows"], state["last_row_at"]
+        self.turn = turn_of(state)
 
     def _row(self) -> dict[str, float | int | None]:
         means = {key: _mean(_stack(values).tolist()) for key, values in self._metrics.items()}
@@ -190,6 +213,12 @@ class Progress:
             "perf/memory_bytes": used_memory_bytes(),
             **{name: _mean(values) for name, values in sorted(self._clocked.items())},
         }
+
+
+def turn_of(state: State) -> Turn | None:
+    """The turn that was under way when a progress was saved."""
+    turn = state.get("turn")
+    return None if turn is None else Turn(**turn)
 
 
 def _stack(values: Sequence[Metric]) -> Tensor:

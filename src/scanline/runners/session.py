@@ -4,6 +4,11 @@ Takes the parts that a checkpoint holds and the settings of a run; tells the loo
 and is told what was collected and learned. It logs, saves, shows, watches and stops.
 Knows no algorithm and no order of acting and learning: that is the loop's.
 
+Limits, signals and the view hold inside a long turn too: the loop asks `breaks_off` between two of
+its updates or rounds. A turn that is broken off is saved as far as it came and finished after a
+resume, so what is due at its end (rows, evaluation, limits of steps and score) does not depend on
+where that was.
+
 A loop that fails still leaves a checkpoint: what the parts can tell is saved before the error goes
 on its way. Such a checkpoint continues the run, but not bit for bit, and says so.
 """
@@ -13,7 +18,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, Protocol, runtime_checkable
@@ -28,10 +33,10 @@ from .evaluating import Evaluations
 from .exactness import Exactness, reasons_in
 from .folder import RunFolder
 from .live import LiveSettings, LiveView
-from .progress import Metric, Progress, ProgressSettings
+from .progress import Metric, Progress, ProgressSettings, Turn, turn_of
 from .segments import Segments
 from .settled import settled
-from .stopping import Limits, SaveSchedule, SaveSettings, Signals, Stop
+from .stopping import Interrupted, Limits, SaveSchedule, SaveSettings, Signals, Stop
 from .watchdog import Watchdog, WatchdogSettings
 
 GO, SAVE, STOP = 0, 1, 2
@@ -53,12 +58,17 @@ class Listener(Protocol):
     def noted(self, metrics: Mapping[str, Metric]) -> None:
         """Told what belongs to no update."""
 
+    def breaks_off(self) -> bool:
+        """Asked where a turn can be left and gone on with; whether it has to be."""
+
 
 class Beginning(NamedTuple):
     """What other learners must know before the first turn."""
 
     resumed_at: int | None
     """Agent steps of the checkpoint that is loaded next; None without one."""
+    turn: Turn | None
+    """The turn that was broken off there."""
     segments: Path
     """Where a learner writes the rows of its replay."""
     replay_segment_agent_steps: int
@@ -134,10 +144,10 @@ class Session:
         self.stop: Stop | None = None
         self._limits, self._settings, self._peers = limits, settings, peers or Alone()
         self._checkpoints = Checkpoints(folder.checkpoints, settings.checkpoints)
-        self._signals = Signals()
+        self.signals = Signals()
+        """What ends the run early, entered by the caller; set before `running`."""
         self._saves = SaveSchedule(settings.saving)
-        self._title = title
-        self._live: LiveView | None = None
+        self._live = LiveView(settings.live, progress, limits, title=title)
         self._saved: Mapping[str, Saved] = {}
         self.exactness = Exactness()
         """Why a resumed run may not end bit for bit like this one; set before `running`."""
@@ -164,21 +174,23 @@ class Session:
         self._growing = [part for part in saved.values() if isinstance(part, Growing)]
         with ExitStack() as stack:
             stack.callback(self.folder.close)
+            stack.enter_context(self._live)
+            self.signals.say = self._live.say
             self.spans.restart()
-            if not self._loaded(self._checkpoints.latest() if resume else None):
-                begin()
-                self.spans.restart()
+            with self._live.during("Loading the checkpoint" if resume else "Starting the games"):
+                if not self._loaded(self._checkpoints.latest() if resume else None):
+                    begin()
+                    self.spans.restart()
             self._mark(self.exactness.begin())
             self._saves.saved(self.progress.agent_steps)
             self.progress.open(self.folder.path)
             stack.callback(self.progress.close)
             if self.evaluations is not None:
                 self.evaluations.open(self.folder.path)
-            stack.enter_context(self._signals)
+            stack.enter_context(self.signals.deferred())
             stack.enter_context(self._watchdog())
-            live = LiveView(self._settings.live, self.progress, self._limits, title=self._title)
-            self._live = stack.enter_context(live)
             stack.enter_context(settled())
+            self._live.begin()
             try:
                 yield
             except (KeyboardInterrupt, NotFiniteError):
@@ -191,7 +203,7 @@ class Session:
             if saves:
                 self.save()
             if self.stop is not None:
-                live.finish(self.stop, self.folder.path)
+                self._live.finish(self.stop, self.folder.path)
 
     @property
     def replay_segment_agent_steps(self) -> int:
@@ -206,12 +218,12 @@ class Session:
     def goes_on(self) -> bool:
         """Whether the loop should go on; logs, saves and shows what is due."""
         self.spans.mark(OTHER)
+        if self.progress.turn is not None:
+            return not self.breaks_off()
         if self.progress.write_row_if_due():
             self._refuse_not_finite()
-        if self.evaluations is not None and self.evaluations.due(self.progress.agent_steps):
-            with self.spans.during(EVALUATION):
-                self.evaluations.hold(self.progress.agent_steps)
-        self.stop = self._signals.stop or self._limits.reached(
+        self._evaluate_if_due()
+        self.stop = self.signals.stop or self._limits.reached(
             agent_steps=self.progress.agent_steps,
             seconds=self.spans.training_seconds(),
             score=self.progress.scores.full_mean,
@@ -222,9 +234,29 @@ class Session:
         self._peers.order(STOP if self.stop is not None else SAVE if due else GO)
         if due:
             self.save()
-        if self._live is not None:
-            self._live.look()
+        self._live.look()
         return self.stop is None
+
+    def breaks_off(self) -> bool:
+        """Whether a signal or the clock ends the run in the midst of a turn; shows what is due."""
+        self.stop = self.signals.stop
+        if self.stop is None and self._limits.seconds is not None:
+            self.stop = self._limits.time_is_over(self.spans.training_seconds())
+        self._peers.order(GO if self.stop is None else STOP)
+        self._live.look()
+        return self.stop is not None
+
+    def _evaluate_if_due(self) -> None:
+        """A signal ends the games at once; after a resume they are played from the first one."""
+        agent_steps, evaluations = self.progress.agent_steps, self.evaluations
+        if evaluations is None or not evaluations.due(agent_steps):
+            return
+        with (
+            self.spans.during(EVALUATION),
+            self._live.during("Playing evaluation games"),
+            suppress(Interrupted),
+        ):
+            evaluations.hold(agent_steps, around=self.signals.interruptible())
 
     def leave(self) -> None:
         """Told by a loop that ends before `goes_on` says so: other learners end with it."""
@@ -236,9 +268,8 @@ class Session:
         self.progress.note_slot(slot)
         self.progress.note_episodes(self._peers.gathered(ends))
 
-    def played(self, num_agent_steps: int, lag_updates: int, ends: Sequence[EpisodeEnd]) -> None:
-        """Told after a block that several samplers have played."""
-        self.progress.advance(num_agent_steps)
+    def played(self, lag_updates: int, ends: Sequence[EpisodeEnd]) -> None:
+        """Told after a block that several samplers have played, whose steps are counted already."""
         self.progress.note_values({"perf/policy_lag": float(lag_updates)})
         self.progress.note_episodes(ends)
 
@@ -269,10 +300,11 @@ class Session:
 
     def save(self, *inexact: str) -> None:
         """Writes a checkpoint of all parts; with the reasons why it cannot be exact, if any."""
-        state = {name: part.state() for name, part in self._saved.items()}
-        self._mark(self.exactness.add([*inexact, *reasons_in(state)]))
-        state = {**self.exactness.state(), **state}
-        self._checkpoints.save(state, self.progress.agent_steps)
+        with self._live.during("Saving"):
+            state = {name: part.state() for name, part in self._saved.items()}
+            self._mark(self.exactness.add([*inexact, *reasons_in(state)]))
+            state = {**self.exactness.state(), **state}
+            self._checkpoints.save(state, self.progress.agent_steps)
         self._saves.saved(self.progress.agent_steps)
 
     def _mark(self, reasons: Sequence[str]) -> None:
@@ -284,7 +316,8 @@ class Session:
     def _loaded(self, found: Checkpoint | None) -> bool:
         """Whether there was a checkpoint; a run killed before its first one begins again."""
         at, folder = found.agent_steps if found else None, self._checkpoints.segments_folder
-        self._peers.begin(Beginning(at, folder.resolve(), self.replay_segment_agent_steps))
+        turn = turn_of(found.state["progress"]) if found else None
+        self._peers.begin(Beginning(at, turn, folder.resolve(), self.replay_segment_agent_steps))
         if found is None:
             return False
         with refusals():

@@ -80,9 +80,10 @@ class Episodes:
             "length": self._length.copy(),
             "started": self._started.copy(),
             "num_started": self._num_started,
+            "finished": [list(end) for end in self._finished],
         }
 
     def load(self, state: State) -> None:
         self._score[:], self._length[:] = state["score"], state["length"]
         self._started[:], self._num_started = state["started"], state["num_started"]
-        self._finished = []
+        self._finished = [EpisodeEnd(*end) for end in state.get("finished", [])]

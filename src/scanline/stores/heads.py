@@ -51,7 +51,8 @@ class Heads:
         self.written = np.full(num_envs, limits.history, np.int64)
         self.committed = self.written.copy()
         self.completed = self.written.copy()
-        self.opened = self.written.copy()  # written at the last commit
+        self.opened = self.written.copy()
+        """What was written at the last commit: draws do not see what came since."""
 
     @property
     def num_committed(self) -> int:
@@ -87,7 +88,7 @@ class Heads:
     def window(self) -> Window:
         """Rows that may be drawn: kept, committed, and with n steps after them."""
         history, n_step = self._limits.history, self._limits.n_step
-        first = np.maximum(self.written - self._limits.stored, history)
+        first = np.maximum(self.opened - self._limits.stored, history)
         last = self.committed - (n_step - 1)
         return Window(first, np.maximum(first, last))
 
@@ -97,4 +98,3 @@ class Heads:
     def load(self, state: State) -> None:
         for name in _SAVED:
             getattr(self, name)[:] = np.asarray(state[name])
-        np.copyto(self.opened, self.written)  # a run that failed was saved inside a block

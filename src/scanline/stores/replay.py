@@ -181,9 +181,13 @@ class Replay:
             for _ in range(num_updates):
                 yield self.sample()
             return
-        while self._num_drawable and self._num_paid < self._num_owed():
+        while self.owes:
             self._num_paid += 1
             yield self.sample()
+
+    @property
+    def owes(self) -> bool:
+        return self._num_drawable > 0 and self._num_paid < self._num_owed()
 
     def _num_owed(self) -> int:
         """Updates that all committed steps deserve, those before the learning start left out."""
@@ -245,7 +249,7 @@ class Replay:
         self._restored_rows[writer] = first + columns["frame"].shape[0]
 
     def state(self) -> State:
-        """Everything but the rows, which `rows` gives; taken when nothing is staged."""
+        """Everything but the rows, which `rows` gives, those that are staged included."""
         self._place_finals()
         newest = self._heads.written % self._ring.num_rows, np.arange(self._shape.num_envs)
         return {
@@ -253,6 +257,7 @@ class Replay:
             "num_updates": self._reader.num_draws,
             "num_paid": self._num_paid,
             "reached": list(self._reached),
+            "agent_steps": self._agent_steps,
             "rows_since_cut": list(self._rows_since_cut),
             "heads": self._heads.state(),
             "finals": self._finals.state(),
@@ -279,7 +284,7 @@ class Replay:
         window = self._heads.window()
         for reader in (self._reader, *self._others):
             reader.rule.move(window)
-        self._num_drawable, self._agent_steps = window.num_steps, max(self._reached)
+        self._num_drawable, self._agent_steps = window.num_steps, state["agent_steps"]
 
     def _check_restored(self, state: State) -> None:
         if state["num_rows"] != self._ring.num_rows:

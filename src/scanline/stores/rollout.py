@@ -9,9 +9,9 @@ network's conversion to floats nothing is copied unless an episode has just begu
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -63,7 +63,8 @@ class RolloutStore:
         self._sight, self._actions = slot.sight_of_steps(), slot.actions.view(-1)
         self._env_ids = first_env_id + np.arange(slot.actions.shape[1])
         self._columns: dict[str, Tensor] = {}
-        self._num_updates = 0
+        self._num_batches = settings.epochs * settings.num_minibatches
+        self._num_updates, self._num_given = 0, self._num_batches
 
     def slot(self) -> Slot:
         return self._slot
@@ -71,44 +72,58 @@ class RolloutStore:
     def put(self, experience: Experience) -> None:
         named = {**experience.slot.columns, **experience.columns}
         self._columns = {name: column.flatten(0, 1) for name, column in named.items()}
+        self._num_given = 0
+
+    @property
+    def owes(self) -> bool:
+        return self._num_given < self._num_batches
 
     def batches(self) -> Iterator[Batch]:
         observations = self._sight.observations()
         for chosen in self._order():
+            # Counted before it is given: whoever breaks off has learned from it.
+            update, self._num_updates = self._num_updates, self._num_updates + 1
+            self._num_given += 1
             yield Batch(
                 observations=_picked(observations, chosen),
                 actions=_picked(self._actions, chosen),
                 columns={n: _picked(column, chosen) for n, column in self._columns.items()},
                 agent_steps=self._slot.agent_steps_after,
-                update=self._num_updates,
+                update=update,
             )
-            self._num_updates += 1
 
     def _order(self) -> Iterator[Tensor | None]:
-        """Indices of every minibatch; None for the whole rollout in its own order.
+        """Indices of every minibatch left; None for the whole rollout in its own order."""
+        num_parts = self._settings.num_minibatches
+        first_update = self._num_updates - self._num_given
+        epoch, given = divmod(self._num_given, num_parts)
+        for number in range(epoch, self._settings.epochs):
+            yield from self._parts(first_update + number * num_parts)[given:]
+            given = 0
+
+    def _parts(self, update: int) -> Sequence[Tensor | None]:
+        """The minibatches of an epoch, whose first one is this update.
 
         Steps that were not played are left out, so that every mean is over those that were.
         """
-        draw = self._steps_per_env if self._settings.shuffle == "per-env" else self._any_steps
         valid = None if self._slot.valid is None else self._slot.valid.flatten()
-        for _ in range(self._settings.epochs):
-            if self._settings.num_minibatches > 1:
-                order = draw()
-                played = order if valid is None else order[valid[order]]
-                yield from played.tensor_split(self._settings.num_minibatches)
-            else:
-                yield None if valid is None or valid.all() else valid.nonzero().squeeze(-1)
+        if self._settings.num_minibatches == 1:
+            return [None if valid is None or valid.all() else valid.nonzero().squeeze(-1)]
+        per_env = self._settings.shuffle == "per-env"
+        order = self._steps_per_env(update) if per_env else self._any_steps(update)
+        played = order if valid is None else order[valid[order]]
+        return played.tensor_split(self._settings.num_minibatches)
 
-    def _any_steps(self) -> Tensor:
+    def _any_steps(self, update: int) -> Tensor:
         """All places [T * B] in any order."""
         first = int(self._env_ids[0])
-        random = streams.generator(self._seed, "minibatches", self._num_updates, first)
+        random = streams.generator(self._seed, "minibatches", update, first)
         return torch.randperm(self._slot.actions.numel(), generator=random)
 
-    def _steps_per_env(self) -> Tensor:
+    def _steps_per_env(self, update: int) -> Tensor:
         """All places [T * B], T times one of each environment, in an order of its own."""
         num_steps, num_envs = self._slot.actions.shape
-        counters = self._num_updates * num_steps + np.arange(num_steps)[:, None]
+        counters = update * num_steps + np.arange(num_steps)[:, None]
         drawn = streams.uniforms(self._seed, "minibatches", self._env_ids[None, :], counters)
         order = np.argsort(drawn[..., 0], axis=0, kind="stable")
         return torch.from_numpy((order * num_envs + np.arange(num_envs)).reshape(-1))
@@ -117,10 +132,31 @@ class RolloutStore:
         """A rollout is used whole: it has no use for priorities."""
 
     def state(self) -> State:
-        return {"num_updates": self._num_updates}
+        """With the rollout itself only where some of it is still to be learned from."""
+        slot, rollout = self._slot, dict[str, Any]()
+        if self.owes:
+            arrays = {"frames": slot.frames, "depth": slot.depth, "actions": slot.actions}
+            rollout = {
+                "arrays": {name: array.clone() for name, array in arrays.items()},
+                "columns": {name: column.clone() for name, column in self._columns.items()},
+                "valid": None if slot.valid is None else slot.valid.clone(),
+                "agent_steps": slot.agent_steps,
+            }
+        return {
+            "num_updates": self._num_updates,
+            "num_given": self._num_given,
+            "rollout": rollout,
+        }
 
     def load(self, state: State) -> None:
         self._num_updates = state["num_updates"]
+        rollout = state.get("rollout")
+        self._num_given = state["num_given"] if rollout else self._num_batches
+        if rollout:
+            for name, array in rollout["arrays"].items():
+                getattr(self._slot, name).copy_(array)
+            self._slot.valid, self._slot.agent_steps = rollout["valid"], rollout["agent_steps"]
+            self._columns = dict(rollout["columns"])
 
 
 def _picked(rows: Tensor, chosen: Tensor | None) -> Tensor:

@@ -62,6 +62,7 @@ class WindowStore:
         self._end = 0
         """Steps of the arrays that are filled."""
         self._num_steps = self._num_updates = 0
+        self._owes = False
         self._finals: list[tuple[int, int, Tensor]] = []
 
     def slot(self) -> Slot:
@@ -78,23 +79,28 @@ class WindowStore:
         new = [(self._end + t, env, last) for t, env, last in experience.slot.finals]
         self._end += self._rollout
         self._num_steps += self._rollout
+        self._owes = self._num_steps >= self._size
         first = self._end - self._size
         self._finals = [final for final in self._finals if final[0] >= first] + new
 
+    @property
+    def owes(self) -> bool:
+        return self._owes
+
     def batches(self) -> Iterator[Batch]:
-        if self._num_steps < self._size:
+        if not self._owes:
             return
-        block = self._block(self._num_updates % self._num_blocks)
+        update, self._num_updates, self._owes = self._num_updates, self._num_updates + 1, False
+        block = self._block(update % self._num_blocks)
         newest = self._slots[self._end // self._rollout - 1]
         yield Batch(
             observations=block.states(),
             actions=block.actions.flatten(),
             columns={name: column.flatten(0, 1) for name, column in block.columns.items()},
             agent_steps=newest.agent_steps_after,
-            update=self._num_updates,
+            update=update,
             slot=block,
         )
-        self._num_updates += 1
 
     def _block(self, number: int) -> Slot:
         start = self._end - self._size

@@ -219,6 +219,8 @@ class Parts:
             shared = Shared(shared, self.learners)
         if self.learners.leads and self.numbers is not None:
             own["games"] = self.numbers
+        if self.blocks is not None:
+            own["block"] = self.blocks
         return {**own, "parameters": shared}
 
     def halt(self) -> None:

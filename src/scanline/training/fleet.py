@@ -258,7 +258,6 @@ def _go(plan: Plan, loop: on_policy.Loop, journal: Journal) -> None:
                 off_policy.turn(loop, journal, target_agent_steps)
             else:
                 on_policy.turn(loop, journal)
-            journal.tell()
 
 
 def _unsaid(sentence: str) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from ..runners.free_running import FreeRunning
 from ..runners.learners import Following
 from ..runners.progress import Progress, ProgressSettings
 from ..runners.session import Session
-from ..runners.stopping import Limits, Stop
+from ..runners.stopping import Interrupted, Limits, Signals, Stop
 from . import exact, learners, named_code
 from .assembly import Parts, Say, assemble
 from .attachments import Attachments
@@ -69,12 +70,20 @@ def train(
     return carry_out(plan, out=out, resume=resume, say=say)
 
 
-def carry_out(plan: Plan, *, out: str | Path | None, resume: bool, say: Say = print) -> Run:
-    """Trains by a plan, alone or with other learners."""
+def carry_out(
+    plan: Plan,
+    *,
+    out: str | Path | None,
+    resume: bool,
+    say: Say = print,
+    signals: Signals | None = None,
+) -> Run:
+    """Trains by a plan, alone or with other learners; `signals` say how signals end it."""
     plan = learners.placed(centrally(plan))
     with networks.threads_restored(), learners.joined(plan, follow) as group:
         if group.leads:
-            return lead(plan, group, out=out, resume=resume, say=say)
+            with signals or Signals() as heard:
+                return lead(plan, group, out=out, resume=resume, say=say, signals=heard)
         follow(plan, group)
         stop = Stop("leader", "The leading learner has ended the run.")
         return Run(Path(out or ""), plan.recipe.agent_steps, 0.0, None, stop)
@@ -102,12 +111,20 @@ def follow(plan: Plan, group: Learners) -> None:
         parts.close()
 
 
-def lead(plan: Plan, group: Learners, *, out: str | Path | None, resume: bool, say: Say) -> Run:
+def lead(
+    plan: Plan,
+    group: Learners,
+    *,
+    out: str | Path | None,
+    resume: bool,
+    say: Say,
+    signals: Signals,
+) -> Run:
     """The whole run of the learner that logs, saves and decides."""
     spans = Spans()
     parts = prepared(plan, spans.mark, say, group)
     try:
-        session = open_session(parts, out, resume=resume, spans=spans)
+        session = open_session(parts, out, resume=resume, spans=spans, signals=signals)
         named_code.remember(plan.recipe, plan.game)
         session.say = say
         session.evaluations = evaluations_of(parts.plan, parts.policy, say)
@@ -115,9 +132,11 @@ def lead(plan: Plan, group: Learners, *, out: str | Path | None, resume: bool, s
             while session.goes_on():
                 parts.turn(session)
         parts.halt()
-        run = _finished(parts, session, say)
-        _report(run.folder)
-        return run
+        confirmation = None
+        with suppress(Interrupted):  # all is saved: what is left can be done later
+            confirmation = _confirmed(parts, session, say)
+            _report(session.folder.path)
+        return _finished(session, confirmation)
     finally:
         parts.close()
 
@@ -143,7 +162,12 @@ def prepared(
 
 @refusals()
 def open_session(
-    parts: Runnable, out: str | Path | None, *, resume: bool = False, spans: Spans | None = None
+    parts: Runnable,
+    out: str | Path | None,
+    *,
+    resume: bool = False,
+    spans: Spans | None = None,
+    signals: Signals | None = None,
 ) -> Session:
     """The run's folder and all that surrounds its loop."""
     plan, protocol = parts.plan, parts.protocol
@@ -161,6 +185,7 @@ def open_session(
     run_folder = _folder(parts, out, resume, versions)
     title = f"{plan.recipe.name} on {plan.game}"
     session = Session(run_folder, progress, limits, settings_of_session, title, parts.peers)
+    session.signals = signals or session.signals
     session.exactness = Exactness(parts.inexact, exact.conditions(plan, versions))
     return session
 
@@ -186,17 +211,23 @@ def _report(path: Path) -> None:
         )
 
 
-def _finished(parts: Runnable, session: Session, say: Say) -> Run:
-    """What the run came to; a reached target score is confirmed by evaluation games."""
+def _confirmed(parts: Runnable, session: Session, say: Say) -> Scores | None:
+    """Evaluation games that confirm a reached target score."""
+    if session.stop is None or session.stop.kind != "target_score":
+        return None
+    games = parts.plan.run.evaluation_games
+    say(f"Playing {games} whole games to confirm the score ...")
+    with session.spans.during(EVALUATION), session.signals.interruptible():
+        player = parts.policy(session.progress.agent_steps)
+        confirmation = score(parts.plan, player, games=games)
+    say(f"Confirmed by evaluation: {confirmation.sentence()}.")
+    return confirmation
+
+
+def _finished(session: Session, confirmation: Scores | None) -> Run:
+    """What the run came to."""
     assert session.stop is not None
-    progress, confirmation = session.progress, None
-    if session.stop.kind == "target_score":
-        games = parts.plan.run.evaluation_games
-        say(f"Playing {games} whole games to confirm the score ...")
-        with session.spans.during(EVALUATION):
-            player = parts.policy(progress.agent_steps)
-            confirmation = score(parts.plan, player, games=games)
-        say(f"Confirmed by evaluation: {confirmation.sentence()}.")
+    progress = session.progress
     return Run(
         folder=session.folder.path,
         agent_steps=progress.agent_steps,
