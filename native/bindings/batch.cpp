@@ -2,8 +2,8 @@
 //
 // Checks arguments and turns refusals into Python errors; waiting happens without the GIL. The
 // arrays of a step come as one tuple, in the order of StepArrays in records.py:
-// frame, depth, reward, raw_reward, terminated, truncated, life_lost, lives, final_frame;
-// or as a StepTarget that was made of it, so that nine arrays are looked at once.
+// frame, depth, reward, raw_reward, terminated, truncated, life_lost, lives, final_frame,
+// start_frames; or as a StepTarget that was made of it, so that ten arrays are looked at once.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
@@ -25,10 +25,13 @@ using Column = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Frames = nb::ndarray<u8, nb::c_contig, nb::device::cpu>;
 using Mask = nb::ndarray<const bool, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-constexpr int kNumArrays = 9;
-const char* const kArrayNames[kNumArrays] = {"frame",      "depth",      "reward",
-                                             "raw_reward", "terminated", "truncated",
-                                             "life_lost",  "lives",      "final_frame"};
+constexpr int kNumArrays = 10;
+const char* const kArrayNames[kNumArrays] = {
+    "frame",     "depth",     "reward", "raw_reward",  "terminated",
+    "truncated", "life_lost", "lives",  "final_frame", "start_frames"};
+
+constexpr const char* kFrames = "uint8 [b, frame]";
+constexpr const char* kStartFrames = "uint8 [b, start frames, frame]";
 
 [[noreturn]] void refuse_array(int place, const char* wanted) {
   throw nb::type_error((std::string(kArrayNames[place]) + " must be a writable, C-contiguous " +
@@ -43,12 +46,11 @@ T* column(const nb::tuple& out, int place, size_t size, const char* dtype) {
   return array.data();
 }
 
-u8* frames(const nb::tuple& out, int place, size_t size, size_t frame_bytes) {
+Frames frames(const nb::tuple& out, int place, size_t size) {
   Frames array;
-  if (!nb::try_cast(out[place], array, false) || array.ndim() < 2 || array.shape(0) != size ||
-      array.size() != size * frame_bytes)
-    refuse_array(place, "uint8 [b, frame]");
-  return array.data();
+  if (!nb::try_cast(out[place], array, false) || array.ndim() < 2 || array.shape(0) != size)
+    refuse_array(place, kFrames);
+  return array;
 }
 
 // Arrays that a step is written to, which live as long as it does.
@@ -57,11 +59,9 @@ class StepTarget {
   explicit StepTarget(nb::tuple out) : out_(std::move(out)) {
     Frames frame;
     if (out_.size() != kNumArrays)
-      throw nb::type_error("out must be a tuple of the nine arrays of a step.");
-    if (!nb::try_cast(out_[0], frame, false) || frame.ndim() < 2)
-      refuse_array(0, "uint8 [b, frame]");
+      throw nb::type_error("out must be a tuple of the ten arrays of a step.");
+    if (!nb::try_cast(out_[0], frame, false) || frame.ndim() < 2) refuse_array(0, kFrames);
     size_ = frame.shape(0);
-    frame_bytes_ = size_ ? frame.size() / size_ : 0;
     arrays_.frame = frame.data();
     arrays_.depth = column<u8>(out_, 1, size_, "uint8");
     arrays_.reward = column<float>(out_, 2, size_, "float32");
@@ -70,19 +70,26 @@ class StepTarget {
     arrays_.truncated = column<bool>(out_, 5, size_, "bool");
     arrays_.life_lost = column<bool>(out_, 6, size_, "bool");
     arrays_.lives = column<i32>(out_, 7, size_, "int32");
-    arrays_.final_frame = frames(out_, 8, size_, frame_bytes_);
+    const Frames final_frame = frames(out_, 8, size_), start_frames = frames(out_, 9, size_);
+    if (final_frame.size() != frame.size()) refuse_array(8, kFrames);
+    arrays_.final_frame = final_frame.data();
+    arrays_.start_frames = start_frames.data();
+    if (size_ == 0) return;
+    bytes_ = {static_cast<i32>(frame.size() / size_),
+              static_cast<i32>(start_frames.size() / size_)};
   }
 
   // Refuses a group of other sizes.
-  const StepArrays& arrays(i32 size, i32 frame_bytes) const {
-    if (size_ != static_cast<size_t>(size) || frame_bytes_ != static_cast<size_t>(frame_bytes))
-      refuse_array(0, "uint8 [b, frame]");
+  const StepArrays& arrays(i32 size, const RowBytes& bytes) const {
+    if (size_ != static_cast<size_t>(size) || bytes_.frame != bytes.frame) refuse_array(0, kFrames);
+    if (bytes_.start_frames != bytes.start_frames) refuse_array(9, kStartFrames);
     return arrays_;
   }
 
  private:
   nb::tuple out_;
-  size_t size_ = 0, frame_bytes_ = 0;
+  size_t size_ = 0;
+  RowBytes bytes_;
   StepArrays arrays_;
 };
 
@@ -236,7 +243,8 @@ class PyBatch {
   i32 screen_height() { return batch_->screen_height(); }
   size_t bytes_per_env() {
     return sizeof(Slot<GameEnvironment>) + envs().slot(0).episode.pooled().size() +
-           2 * static_cast<size_t>(envs().frame_bytes()) + 64;
+           2 * static_cast<size_t>(envs().row_bytes().frame) +
+           static_cast<size_t>(envs().row_bytes().start_frames) + 64;
   }
 
  private:
@@ -308,12 +316,13 @@ class PyBatch {
   }
 
   StepArrays arrays_from(nb::handle out) {
-    const i32 size = envs().group_size(), frame_bytes = envs().frame_bytes();
+    const i32 size = envs().group_size();
+    const RowBytes& bytes = envs().row_bytes();
     if (nb::isinstance<StepTarget>(out))
-      return nb::cast<const StepTarget&>(out).arrays(size, frame_bytes);
+      return nb::cast<const StepTarget&>(out).arrays(size, bytes);
     if (!nb::isinstance<nb::tuple>(out))
-      throw nb::type_error("out must be a tuple of the nine arrays of a step.");
-    return StepTarget(nb::cast<nb::tuple>(out)).arrays(size, frame_bytes);
+      throw nb::type_error("out must be a tuple of the ten arrays of a step.");
+    return StepTarget(nb::cast<nb::tuple>(out)).arrays(size, bytes);
   }
 
   std::optional<StepArrays> arrays_if_any(const nb::object& out) {

@@ -71,8 +71,8 @@ class Batch {
 
   Batch(Slots slots, i32 num_groups, i32 num_threads)
       : slots_(std::move(slots)),
-        frame_bytes_(slots_[0]->rules->observer->frame_bytes()),
-        staging_(num_envs(), frame_bytes_),
+        row_bytes_(bytes_of(*slots_[0]->rules)),
+        staging_(num_envs(), row_bytes_),
         jobs_(slots_.size()),
         pool_(num_threads, num_groups, [this](i32 env) { run(env); }) {
     for (i32 g = 0; g < num_groups; ++g)
@@ -82,7 +82,7 @@ class Batch {
   i32 num_envs() const { return static_cast<i32>(slots_.size()); }
   i32 num_groups() const { return static_cast<i32>(groups_.size()); }
   i32 num_threads() const { return pool_.num_threads(); }
-  i32 frame_bytes() const { return frame_bytes_; }
+  const RowBytes& row_bytes() const { return row_bytes_; }
   i32 group_size() const { return group_size(num_groups()); }
   Slot<Env>& slot(i32 env) { return *slots_[static_cast<size_t>(env)]; }
 
@@ -102,7 +102,7 @@ class Batch {
       const i32 env = group * group_size() + i;
       if (how.seeds == nullptr && !slot(env).episode.state.started && !how.resume)
         return {Status::kNotReset, env};
-      prepare(env, how.resume ? Kind::kRestart : Kind::kReset, 0, out.row(i, frame_bytes_));
+      prepare(env, how.resume ? Kind::kRestart : Kind::kReset, 0, out.row(i, row_bytes_));
       if (how.seeds != nullptr) {
         jobs_[static_cast<size_t>(env)].loads = true;
         jobs_[static_cast<size_t>(env)].seed = how.seeds[i];
@@ -124,8 +124,8 @@ class Batch {
       if (outcome.status != Status::kOk) return outcome;
     }
     for (i32 i = 0; i < group_size(); ++i) {
-      const StepRow row = out != nullptr ? out->row(i, frame_bytes_)
-                                         : staging_.arrays().row(first + i, frame_bytes_);
+      const StepRow row =
+          out != nullptr ? out->row(i, row_bytes_) : staging_.arrays().row(first + i, row_bytes_);
       prepare(first + i, Kind::kStep, static_cast<u32>(actions[i]), row);
       g.work.jobs()[i] = first + i;
     }
@@ -147,8 +147,7 @@ class Batch {
     if (!g.staged || out == nullptr) return {};
     const i32 first = group * group_size();
     for (i32 i = 0; i < group_size(); ++i) {
-      copy_row(staging_.arrays().row(first + i, frame_bytes_), out->row(i, frame_bytes_),
-               frame_bytes_);
+      copy_row(staging_.arrays().row(first + i, row_bytes_), out->row(i, row_bytes_), row_bytes_);
     }
     return {};
   }
@@ -198,6 +197,11 @@ class Batch {
 
   i32 group_size(i32 num_groups) const { return num_envs() / num_groups; }
 
+  static RowBytes bytes_of(const EpisodeRules& rules) {
+    const i32 frame = rules.observer->frame_bytes();
+    return {frame, num_start_frames(rules.settings) * frame};
+  }
+
   Outcome check(i32 env, i64 action) {
     const auto& episode = slot(env).episode;
     if (!episode.state.started) return {Status::kNotReset, env};
@@ -239,7 +243,7 @@ class Batch {
   }
 
   Slots slots_;
-  i32 frame_bytes_;
+  RowBytes row_bytes_;
   Staging staging_;
   std::vector<Job> jobs_;
   std::vector<std::unique_ptr<Group>> groups_;

@@ -51,10 +51,11 @@ std::shared_ptr<const StartCache<GameEnvironment>> cached_starts(const EpisodeRu
   auto starts = std::make_shared<StartCache<GameEnvironment>>();
   Episode<GameEnvironment> episode(env, rules, nullptr);
   episode.seed(0, EnvStream{{0, 0}, 0});
+  Observer::Scratch scratch;
   for (i32 i = 0; i < rules.settings.reset_cache_states; ++i) {
     auto start = std::unique_ptr<CachedStart<GameEnvironment>>(
-        new CachedStart<GameEnvironment>{env.blank_snapshot(), true});
-    episode.save_start(*start);
+        new CachedStart<GameEnvironment>{env.blank_snapshot(), true, {}});
+    episode.save_start(*start, scratch);
     starts->push_back(std::move(start));
   }
   return starts;

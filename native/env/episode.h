@@ -72,7 +72,7 @@ inline WrongField wrong_field(const EpisodeState& state, const EnvSettings& sett
 }
 
 // Where the results of one environment go; the last four may be null. `final_frame` is written
-// where an episode ended.
+// where an episode ended, `start_frames` where a stack begins with frames of its own.
 struct StepRow {
   u8* frame;
   u8* depth;
@@ -83,6 +83,7 @@ struct StepRow {
   bool* life_lost;
   i32* lives;
   u8* final_frame;
+  u8* start_frames;  // [num_start_frames, frame bytes], oldest first; null if there are none
   i32* frame_number;
   i32* episode_frame_number;
   float* episode_return;
@@ -102,7 +103,8 @@ struct EpisodeRules {
 template <class Env>
 struct CachedStart {
   typename Env::Snapshot env;
-  bool single;  // the first picture is one frame, not the maximum of two
+  bool single;                   // the first picture is one frame, not the maximum of two
+  std::vector<u8> start_frames;  // those of StepRow
 };
 
 template <class Env>
@@ -127,8 +129,9 @@ class Episode {
   }
 
   // Plays up to the first decision and keeps the result as one entry of a cache.
-  void save_start(CachedStart<Env>& start) {
-    begin();
+  void save_start(CachedStart<Env>& start, Observer::Scratch& scratch) {
+    start.start_frames.resize(start_bytes());
+    begin(start.start_frames.data(), scratch);
     env_.save(start.env);
     start.single = single_;
   }
@@ -139,7 +142,7 @@ class Episode {
   // Starts a new episode, whatever the state of the old one.
   void reset(const StepRow& row, Observer::Scratch& scratch) {
     clear(row);
-    begin();
+    begin(row.start_frames, scratch);
     observe_start(row.frame, scratch);
     write_state(row);
   }
@@ -147,7 +150,7 @@ class Episode {
   // Does what an ended episode or a lost life waits for; a new episode if nothing does.
   void restart(const StepRow& row, Observer::Scratch& scratch) {
     clear(row);
-    resume();
+    resume(row.start_frames, scratch);
     observe_start(row.frame, scratch);
     write_state(row);
   }
@@ -162,7 +165,7 @@ class Episode {
     write_results(row);
     if (state.pending != 0 && settings().autoreset == Autoreset::kSameStep) {
       if (played_.ended()) observe_step(row.final_frame, scratch);
-      resume();
+      resume(row.start_frames, scratch);
       observe_start(row.frame, scratch);
     } else {
       observe_step(row.frame, scratch);
@@ -265,30 +268,33 @@ class Episode {
 
   // ---- starting and continuing ----
 
-  void resume() {
+  void resume(u8* start_frames, Observer::Scratch& scratch) {
     if (state.pending == static_cast<u8>(Pending::kContinueLife)) {
-      continue_life();
+      continue_life(start_frames, scratch);
     } else {
-      begin();
+      begin(start_frames, scratch);
     }
   }
 
-  void begin() {
+  void begin(u8* start_frames, Observer::Scratch& scratch) {
     state.started = 1;
     if (starts_ != nullptr) {
-      begin_from_cache();
+      begin_from_cache(start_frames);
     } else {
       begin_from_reset();
+      fill_stack(start_frames, scratch);
     }
     settle(1);
   }
 
-  void begin_from_cache() {
+  void begin_from_cache(u8* start_frames) {
     const u32 chosen = state.stream.below(static_cast<u32>(starts_->size()), Purpose::kCache,
                                           state.draws[static_cast<u32>(Purpose::kCache)]++);
     const CachedStart<Env>& start = *(*starts_)[chosen];
     env_.start_from(start.env);
     single_ = start.single;
+    if (!start.start_frames.empty())
+      std::memcpy(start_frames, start.start_frames.data(), start.start_frames.size());
     restart_totals();
   }
 
@@ -303,9 +309,28 @@ class Episode {
     play_noops();
     if (s.fire_reset == FireReset::kAfterNoops) press(games::kFire, rules_.has_fire);
     if (s.fire_reset == FireReset::kFireThenSecond) fire_then_second();
-    if (s.stack_padding == StackPadding::kNoopSteps) {
-      for (i32 i = 0; i < s.stack; ++i) quiet_step(games::kNoop);
+  }
+
+  // Plays the NOOP steps of a stack that begins with frames of its own; the newest of its frames is
+  // left to observe_start. A game that ends meanwhile begins anew, and its first frame stands for
+  // those of the one before.
+  void fill_stack(u8* start_frames, Observer::Scratch& scratch) {
+    const i32 num = num_start_frames(settings());
+    const size_t bytes = static_cast<size_t>(rules_.observer->frame_bytes());
+    const auto at = [&](i32 i) { return start_frames + static_cast<size_t>(i) * bytes; };
+    if (settings().stack_padding == StackPadding::kNoopSteps) quiet_step(games::kNoop);
+    i32 num_old = 0;  // frames of a game that has ended
+    for (i32 i = 0; i < num; ++i) {
+      observe_start(at(i), scratch);
+      if (quiet_step(games::kNoop)) num_old = i + 1;
     }
+    if (num_old > 0 && num_old == num) observe_start(at(--num_old), scratch);
+    for (i32 i = 0; i < num_old; ++i) std::memcpy(at(i), at(num_old), bytes);
+  }
+
+  size_t start_bytes() const {
+    return static_cast<size_t>(num_start_frames(settings())) *
+           static_cast<size_t>(rules_.observer->frame_bytes());
   }
 
   void restart_totals() {
@@ -313,7 +338,7 @@ class Episode {
     state.episode_agent_steps = state.frames_since_reset = 0;
   }
 
-  void continue_life() {
+  void continue_life(u8* start_frames, Observer::Scratch& scratch) {
     S s = settings();
     fresh_ = false;
     i32 depth = 1;
@@ -334,6 +359,7 @@ class Episode {
       default:
         break;
     }
+    if (depth == 1) fill_stack(start_frames, scratch);
     settle(depth);
   }
 
@@ -343,12 +369,14 @@ class Episode {
     state.lives = env_.lives();
   }
 
-  void restart_if_over() {
-    if (!env_.game_over()) return;
+  // Whether it had to.
+  bool restart_if_over() {
+    if (!env_.game_over()) return false;
     env_.reset();
     fresh_ = true;
     single_ = true;
     restart_totals();
+    return true;
   }
 
   // One frame whose picture alone will be the observation, if it is the last.
@@ -358,12 +386,12 @@ class Episode {
     single_ = true;
   }
 
-  // A whole agent step that nobody decided.
-  void quiet_step(u32 action) {
+  // A whole agent step that no policy decided; true if the game ended in it and was reset.
+  bool quiet_step(u32 action) {
     const i32 planned = settings().frame_skip;
     for (i32 frame = 0; frame < planned && !env_.game_over(); ++frame) env_.act(action, false);
     single_ = planned == 1;
-    restart_if_over();
+    return restart_if_over();
   }
 
   void press_noop_fire_up() {

@@ -15,7 +15,7 @@ enum class Pooling : u8 { kNone, kGrey, kRgb };
 enum class FrameColour : u8 { kGrey, kLuma, kRgb, kRam, kAsIs };
 enum class Resize : u8 { kNone, kArea, kLinear, kBilinear, kNearest, kHalf };
 enum class Crop : u8 { kNone, kBottomTwo, kBothEnds, kFirst210 };
-enum class StackPadding : u8 { kZeros, kRepeat, kNoopSteps };
+enum class StackPadding : u8 { kZeros, kRepeat, kNoopSteps, kStartAndNoopSteps };
 enum class NoopUnit : u8 { kFrames, kAgentSteps };
 enum class FireReset : u8 {
   kNone,
@@ -71,6 +71,14 @@ struct EnvSettings {
 };
 static_assert(sizeof(EnvSettings) == 8 + 9 * 4 + 14 + 6, "no padding");
 
+// Frames of a new stack that are of no step: those before the newest, where NOOP steps fill it.
+inline i32 num_start_frames(const EnvSettings& s) {
+  return s.stack_padding == StackPadding::kNoopSteps ||
+                 s.stack_padding == StackPadding::kStartAndNoopSteps
+             ? s.stack - 1
+             : 0;
+}
+
 // Names for the binding and for error messages: field, then its choices in enumerator order.
 struct ChoiceNames {
   const char* field;
@@ -81,7 +89,7 @@ inline constexpr ChoiceNames kChoiceNames[] = {
     {"colour", {"grey", "luma", "rgb", "ram", "as-is"}},
     {"resize", {"none", "area", "linear", "bilinear", "nearest", "half"}},
     {"crop", {"none", "bottom-2", "both-ends", "first-210"}},
-    {"stack_padding", {"zeros", "repeat", "noop-steps"}},
+    {"stack_padding", {"zeros", "repeat", "noop-steps", "start-and-noop-steps"}},
     {"noop_unit", {"frames", "agent-steps"}},
     {"fire_reset",
      {"none", "before-noops", "after-noops", "fire-then-second", "noop-fire-up", "fire-step"}},

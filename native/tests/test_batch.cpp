@@ -11,6 +11,7 @@ using namespace scanline;
 namespace {
 
 constexpr i32 kNumEnvs = 12, kFrameBytes = 84 * 84, kNumSteps = 60;
+constexpr RowBytes kRow = {kFrameBytes, 3 * kFrameBytes};
 using Fakes = Batch<FakeEnv>;
 
 const Fakes::Clock::time_point soon() { return Fakes::Clock::now() + std::chrono::seconds(60); }
@@ -21,6 +22,7 @@ EnvSettings usual() {
   s.frame_skip_min = 2;
   s.autoreset = Autoreset::kSameStep;
   s.terminal_frame = TerminalFrame::kStale;
+  s.stack_padding = StackPadding::kNoopSteps;
   return s;
 }
 
@@ -56,12 +58,16 @@ struct Record {
   void note(const StepArrays& a, i32 at, i32 env, i32 step) {
     const size_t place = static_cast<size_t>(step * kNumEnvs + env);
     numbers.resize(static_cast<size_t>((kNumSteps + 1) * kNumEnvs * 8));
-    frames.resize(static_cast<size_t>((kNumSteps + 1) * kNumEnvs) * kFrameBytes);
+    frames.resize(static_cast<size_t>((kNumSteps + 1) * kNumEnvs) * 4 * kFrameBytes);
     const float values[8] = {
         a.reward[at],           a.raw_reward[at],   float(a.terminated[at]), float(a.truncated[at]),
         float(a.life_lost[at]), float(a.lives[at]), float(a.depth[at]),      a.episode_return[at]};
     std::memcpy(&numbers[place * 8], values, sizeof values);
-    std::memcpy(&frames[place * kFrameBytes], a.frame + at * kFrameBytes, kFrameBytes);
+    u8* to = &frames[place * 4 * kFrameBytes];
+    std::memcpy(to, a.frame + at * kFrameBytes, kFrameBytes);
+    if (a.depth[at] == 1)
+      std::memcpy(to + kFrameBytes, a.start_frames + at * kRow.start_frames,
+                  static_cast<size_t>(kRow.start_frames));
   }
 };
 
@@ -72,7 +78,7 @@ Record by_groups(i32 num_groups, i32 num_threads, bool direct) {
   std::vector<std::unique_ptr<Staging>> out;
   Record record;
   for (i32 g = 0; g < num_groups; ++g) {
-    out.emplace_back(new Staging(size, kFrameBytes));
+    out.emplace_back(new Staging(size, kRow));
     const StepArrays& a = out.back()->arrays();
     CHECK(start(*batch, g, a).status == Status::kOk);
     for (i32 i = 0; i < size; ++i) record.note(a, i, g * size + i, 0);
@@ -110,7 +116,7 @@ void test_misuse_is_named() {
   s.autoreset = Autoreset::kDisabled;
   const Observer observer(s, FakeEnv::kHeight, FakePalette().view());
   auto batch = make_batch(s, observer, 2, 2);
-  Staging out(6, kFrameBytes);
+  Staging out(6, kRow);
   i64 actions[6] = {0, 0, 0, 0, 0, 0};
   CHECK(batch->send(0, actions, nullptr).status == Status::kNotReset);
   CHECK(batch->recv(0, &out.arrays(), soon()).status == Status::kNotSent);
@@ -140,7 +146,7 @@ void test_misuse_is_named() {
 void test_poll_gives_the_groups_that_are_ready() {
   const Observer observer(usual(), FakeEnv::kHeight, FakePalette().view());
   auto batch = make_batch(usual(), observer, 4, 2);
-  Staging out(3, kFrameBytes);
+  Staging out(3, kRow);
   i32 ready[4];
   CHECK(batch->poll(ready, Fakes::Clock::now() + std::chrono::milliseconds(5)) == 0);
   const i64 actions[3] = {0, 0, 0};
@@ -157,12 +163,12 @@ void test_what_one_thread_sends_another_polls() {
   constexpr i32 kRounds = 4000, kGroups = 4;
   const Observer observer(usual(), FakeEnv::kHeight, FakePalette().view());
   auto batch = make_batch(usual(), observer, kGroups, 1);
-  Staging first(3, kFrameBytes);
+  Staging first(3, kRow);
   for (i32 g = 0; g < kGroups; ++g) start(*batch, g, first.arrays());
   std::atomic<i32> received[kGroups] = {};
   std::atomic<bool> failed{false};
   std::thread receiver([&] {
-    Staging out(3, kFrameBytes);
+    Staging out(3, kRow);
     i32 ready[kGroups];
     for (i32 left = kRounds * kGroups; left > 0 && !failed;) {
       const i32 num = batch->poll(ready, Fakes::Clock::now() + std::chrono::seconds(10));

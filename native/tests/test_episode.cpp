@@ -18,8 +18,8 @@ struct Bench {
   }
 
   StepRow row() {
-    return {frame,  &depth,      &reward, &raw_reward, &terminated, &truncated, &life_lost,
-            &lives, final_frame, nullptr, nullptr,     &total,      &steps};
+    return {frame,  &depth,      &reward,         &raw_reward, &terminated, &truncated, &life_lost,
+            &lives, final_frame, start_frames[0], nullptr,     nullptr,     &total,     &steps};
   }
   void reset() { episode.reset(row(), scratch); }
   void step(u32 action) { episode.step(action, row(), scratch); }
@@ -28,13 +28,22 @@ struct Bench {
     std::swap(log, env.log);
     return log;
   }
+  // Shades of the stack after a reset, oldest first; each frame has one all over.
+  std::string stack() const {
+    std::string shades;
+    for (const auto& start : start_frames) {
+      CHECK(start[0] == start[84 * 84 - 1]);
+      shades += std::to_string(start[0]) + " ";
+    }
+    return shades + std::to_string(frame[0]);
+  }
 
   Observer observer;
   std::shared_ptr<EpisodeRules> rules;
   FakeEnv env;
   Episode<FakeEnv> episode;
   Observer::Scratch scratch;
-  u8 frame[84 * 84] = {}, final_frame[84 * 84] = {};
+  u8 frame[84 * 84] = {}, final_frame[84 * 84] = {}, start_frames[3][84 * 84] = {};
   u8 depth = 0;
   float reward = 0, raw_reward = 0, total = 0;
   bool terminated = false, truncated = false, life_lost = false;
@@ -78,9 +87,68 @@ void test_buttons_after_a_reset() {
   s.noop_min = s.noop_max = 2;
   CHECK(pressed(FireReset::kNone) == "RNNNNNNNN");
   CHECK(pressed(FireReset::kFireStep) == "RFFFFNNNNNNNN");
-  s.stack_padding = StackPadding::kNoopSteps;
-  s.noop_min = s.noop_max = 0;
-  CHECK(pressed(FireReset::kNone) == "RNNNNNNNNNNNNNNNN");
+}
+
+EnvSettings filled(StackPadding padding, i32 num_noops = 0) {
+  EnvSettings s = plain();
+  s.stack_padding = padding;
+  s.noop_min = s.noop_max = num_noops;
+  s.autoreset = Autoreset::kSameStep;
+  return s;
+}
+
+// A shade is twice the number of the frame; a step shows the brighter of its last two.
+void test_noop_steps_fill_the_stack() {
+  Bench every(filled(StackPadding::kNoopSteps, 1));
+  every.reset();
+  CHECK(every.taken() == "R" + std::string(17, 'N') && every.depth == 1);
+  CHECK(every.stack() == "10 18 26 34");
+  Bench later(filled(StackPadding::kStartAndNoopSteps, 1));
+  later.reset();
+  CHECK(later.taken() == "R" + std::string(13, 'N') && later.depth == 1);
+  CHECK(later.stack() == "2 10 18 26");
+  later.step(2);
+  CHECK(later.depth == 2 && later.frame[0] == 34);
+}
+
+void test_a_stack_of_one_frame_takes_the_newest() {
+  EnvSettings s = filled(StackPadding::kNoopSteps, 1);
+  s.stack = 1;
+  Bench every(s);
+  every.reset();
+  CHECK(every.taken() == "RNNNNN" && every.frame[0] == 10 && every.start_frames[0][0] == 0);
+  s.stack_padding = StackPadding::kStartAndNoopSteps;
+  Bench later(s);
+  later.reset();
+  CHECK(later.taken() == "RN" && later.frame[0] == 2);
+}
+
+void test_no_frame_of_an_ended_game_is_in_the_stack() {
+  Bench b(filled(StackPadding::kNoopSteps), 1, 10);  // ends in the third NOOP step
+  b.reset();
+  CHECK(b.taken() == "RNNNNNNNNNNRNNNN" && b.stack() == "20 20 20 8");
+  Bench last(filled(StackPadding::kNoopSteps), 1, 14);  // in the last one
+  last.reset();
+  CHECK(last.stack() == "28 28 28 28");
+}
+
+void test_a_stack_that_a_lost_life_clears_is_filled_again() {
+  EnvSettings s = filled(StackPadding::kStartAndNoopSteps);
+  s.life_loss = LifeLoss::kNoopStep;
+  Bench b(s, 3, 16);
+  b.reset();  // 12 frames
+  b.taken();
+  b.step(2);
+  CHECK(b.life_lost && b.taken() == "333*3*" + std::string(16, 'N') && b.depth == 1);
+  CHECK(b.stack() == "40 48 56 64");
+}
+
+void test_an_end_fills_the_next_stack() {
+  Bench b(filled(StackPadding::kNoopSteps), 1, 18);
+  b.reset();  // 16 frames
+  b.step(2);
+  CHECK(b.terminated && b.final_frame[0] == 36 && b.depth == 1);
+  CHECK(b.stack() == "8 16 24 32");
 }
 
 // The shade of a fake picture is twice its number modulo 100: frame 99 is brighter than frame 100.
@@ -256,7 +324,8 @@ void test_cached_starts_are_drawn_from_the_cache() {
   StartCache<FakeEnv> starts;
   for (i32 i = 0; i < 5; ++i) {
     auto start = std::make_unique<CachedStart<FakeEnv>>();
-    b.episode.save_start(*start);
+    b.episode.save_start(*start, b.scratch);
+    CHECK(start->start_frames.empty());
     starts.push_back(std::move(start));
   }
   b.taken();
@@ -272,6 +341,19 @@ void test_cached_starts_are_drawn_from_the_cache() {
   }
   CHECK(b.taken() == std::string(200, 'C'));
   for (i32 count : chosen) CHECK(count > 10);
+}
+
+void test_a_cached_start_has_its_whole_stack() {
+  Bench b(filled(StackPadding::kNoopSteps, 1));
+  StartCache<FakeEnv> starts;
+  auto start = std::make_unique<CachedStart<FakeEnv>>();
+  b.episode.save_start(*start, b.scratch);
+  starts.push_back(std::move(start));
+  Episode<FakeEnv> episode(b.env, *b.rules, &starts);
+  episode.seed(0, EnvStream{{3, 3}, 1});
+  b.taken();
+  episode.reset(b.row(), b.scratch);
+  CHECK(b.taken() == "C" && b.stack() == "10 18 26 34" && b.depth == 1);
 }
 
 void test_ram_observations() {
@@ -290,6 +372,11 @@ int main() {
   test_a_step_is_four_frames_of_which_two_are_seen();
   test_buttons_after_a_reset();
   test_the_picture_after_a_step_of_fire_is_pooled_like_any_other();
+  test_noop_steps_fill_the_stack();
+  test_a_stack_of_one_frame_takes_the_newest();
+  test_no_frame_of_an_ended_game_is_in_the_stack();
+  test_a_stack_that_a_lost_life_clears_is_filled_again();
+  test_an_end_fills_the_next_stack();
   test_the_number_of_noops_covers_its_range();
   test_ales_draws();
   test_a_lost_life();
@@ -300,6 +387,7 @@ int main() {
   test_the_limit_truncates();
   test_clipping_and_random_skip();
   test_cached_starts_are_drawn_from_the_cache();
+  test_a_cached_start_has_its_whole_stack();
   test_ram_observations();
   return check::result("test_episode");
 }

@@ -19,7 +19,7 @@ Pooling = Literal["none", "grey", "rgb"]
 Colour = Literal["grey", "luma", "rgb", "ram", "as-is"]
 Resize = Literal["none", "area", "linear", "bilinear", "nearest", "half"]
 Crop = Literal["none", "bottom-2", "both-ends", "first-210"]
-StackPadding = Literal["zeros", "repeat", "noop-steps"]
+StackPadding = Literal["zeros", "repeat", "noop-steps", "start-and-noop-steps"]
 NoopUnit = Literal["frames", "agent-steps"]
 FireReset = Literal[
     "none", "before-noops", "after-noops", "fire-then-second", "noop-fire-up", "fire-step"
@@ -57,7 +57,9 @@ class Protocol:
     stack: int = 4
     """Frames per observation."""
     stack_padding: StackPadding = "repeat"
-    """What fills the stack after a reset: zeros, the first frame, or NOOP steps."""
+    """What fills the stack after a reset, before its newest frame: zeros; that frame again; the
+    frames of NOOP steps, S in all (PAAC); or the first frame and those of S - 1 NOOP steps (GA3C).
+    These steps last a frame skip each, count as no agent steps, and their rewards are dropped."""
     full_action_space: bool = False
     """All 18 actions instead of the game's minimal set."""
     noop_min: int = 0
@@ -159,7 +161,7 @@ GA3C = Protocol(
     pooling="none",
     colour="luma",
     resize="bilinear",
-    stack_padding="noop-steps",
+    stack_padding="start-and-noop-steps",
     reward_clip="clamp",
 )
 FAST_DQN = Protocol(

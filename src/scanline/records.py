@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
+import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
@@ -47,11 +48,16 @@ class Spaces:
     life_loss_ends_return: bool = False
     """Whether a lost life cuts the return as the game's end does."""
     stack_padding: str = "zeros"
-    """What fills the stack right after a reset: 'zeros', or the first frame ('repeat')."""
+    """What fills the stack right after a reset, in the words of `Protocol`."""
 
     @property
     def is_image(self) -> bool:
         return len(self.frame_shape) >= 2
+
+    @property
+    def num_start_frames(self) -> int:
+        """Frames of a new stack that are of no step, which the environment gives: S - 1, or 0."""
+        return stacks.num_start_frames(self.stack_padding, self.stack)
 
     @property
     def observation_shape(self) -> tuple[int, ...]:
@@ -75,6 +81,24 @@ class StepArrays:
     life_lost: Array  # [b] bool, a life was lost and the game goes on
     lives: Array  # [b] int32
     final_frame: Array  # [b, *frame] last frame of the episode, where terminated or truncated
+    start_frames: Array  # [b, num_start_frames, *frame] before `frame`, where depth is 1
+
+    @classmethod
+    def allocate(cls, spaces: Spaces, num_envs: int) -> StepArrays:
+        """Zeroed arrays of their own."""
+        frame, dtype = spaces.frame_shape, spaces.frame_dtype
+        return cls(
+            frame=np.zeros((num_envs, *frame), dtype),
+            depth=np.zeros(num_envs, np.uint8),
+            reward=np.zeros(num_envs, np.float32),
+            raw_reward=np.zeros(num_envs, np.float32),
+            terminated=np.zeros(num_envs, np.bool_),
+            truncated=np.zeros(num_envs, np.bool_),
+            life_lost=np.zeros(num_envs, np.bool_),
+            lives=np.zeros(num_envs, np.int32),
+            final_frame=np.zeros((num_envs, *frame), dtype),
+            start_frames=np.zeros((num_envs, spaces.num_start_frames, *frame), dtype),
+        )
 
 
 class PolicyValue(NamedTuple):
@@ -164,6 +188,8 @@ class Slot:
     """Global count before the slot's first step."""
     finals: list[tuple[int, int, Tensor]] = field(default_factory=list)
     """(t, b, observation [S, *frame]) of every truncated step: its true last observation."""
+    starts: stacks.Starts = field(default_factory=dict)
+    """Frames that fill the stacks of new episodes, where the environment gives them."""
     last: dict[str, Tensor] = field(default_factory=dict)
     """Columns [B, ...] that acting gave after the last step, where that is known already."""
     padding: str = "zeros"
@@ -200,6 +226,8 @@ class Slot:
         """The same memory, fewer steps and environments; without finals."""
         end = start + num_steps
         stack = self.stack
+        columns = range(self.actions.shape[1])[envs]
+        starts = stacks.starts_from(self.starts, start, stack)
         return replace(
             self,
             frames=self.frames[start : end + stack, envs],
@@ -209,6 +237,7 @@ class Slot:
             columns={name: column[start:end, envs] for name, column in self.columns.items()},
             valid=None if self.valid is None else self.valid[start:end, envs],
             finals=[],
+            starts={(t, e - columns.start): s for (t, e), s in starts.items() if e in columns},
             last={},
         )
 
@@ -241,10 +270,15 @@ class Slot:
         """Steps without a future [T, B]: the game ended, or a life where that counts."""
         return self.terminated | self.life_lost if self.life_loss_ends_return else self.terminated
 
+    def padding_from(self, t: int, env: int = 0) -> stacks.Padding:
+        """What fills young stacks from this step and environment on."""
+        return stacks.Padding(self.padding, self.starts, t, env)
+
     def sight(self, t: int, envs: slice = slice(None)) -> stacks.Sight:
         """What these environments see before step t; t = T is after the last step."""
         planes = stacks.step_planes(self.frames[t : t + self.stack, envs])
-        return stacks.Sight(planes, self.depth[t, envs], self.padding)
+        depth = self.depth[t : t + 1, envs]
+        return stacks.Sight(planes, depth, self.padding_from(t, envs.start or 0))
 
     @cached_property
     def _sights(self) -> dict[int, stacks.Sight]:
@@ -259,17 +293,17 @@ class Slot:
 
     def sight_of_steps(self) -> stacks.Sight:
         """What is seen before all steps, [T * B, S, *frame]; for a slot with all environments."""
-        planes, depth = stacks.window_planes(self.frames[:-1], self.num_steps), self.depth[:-1]
-        return stacks.Sight(planes.view(-1, *planes.shape[2:]), depth.view(-1), self.padding)
+        planes = stacks.window_planes(self.frames[:-1], self.num_steps)
+        return stacks.Sight(planes, self.depth[:-1], self.padding_from(0))
 
     def observations(self) -> Tensor:
         """Observations [T * B, S, *frame] of all steps; a view unless an episode is young."""
         frames, depth = self.frames[:-1], self.depth[:-1]
-        return stacks.windows(frames, depth, self.padding).flatten(0, 1)
+        return stacks.windows(frames, depth, self.padding_from(0)).flatten(0, 1)
 
     def states(self) -> Tensor:
         """Observations [(T + 1) * B, S, *frame]: of all steps, and those after the last one."""
-        return stacks.windows(self.frames, self.depth, self.padding).flatten(0, 1)
+        return stacks.windows(self.frames, self.depth, self.padding_from(0)).flatten(0, 1)
 
 
 @dataclass(frozen=True)

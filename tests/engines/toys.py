@@ -21,6 +21,7 @@ def step_arrays(num: int, spaces: Spaces) -> StepArrays:
     shapes = {
         "frame": (frames, spaces.frame_dtype),
         "final_frame": (frames, spaces.frame_dtype),
+        "start_frames": ((num, spaces.num_start_frames, *spaces.frame_shape), spaces.frame_dtype),
         "depth": (num, "uint8"),
         "reward": (num, "float32"),
         "raw_reward": (num, "float32"),

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from scanline import games, protocols
+from scanline import games, protocols, stacks
 from scanline._native import Batch
 
 Array = npt.NDArray[Any]
@@ -21,17 +21,19 @@ class Arrays:
 
     size: int
     shape: tuple[int, ...]
+    num_start_frames: int = 0
     columns: tuple[Array, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         kinds = (np.uint8, np.float32, np.float32, np.bool_, np.bool_, np.bool_, np.int32)
         scalars = [np.full(self.size, 0x55, kind) for kind in kinds]
         frames = [np.full((self.size, *self.shape), 0x55, np.uint8) for _ in range(2)]
-        self.columns = (frames[0], *scalars, frames[1])
+        starts = np.full((self.size, self.num_start_frames, *self.shape), 0x55, np.uint8)
+        self.columns = (frames[0], *scalars, frames[1], starts)
 
     def __getattr__(self, name: str) -> Array:
         names = ("frame", "depth", "reward", "raw_reward", "terminated", "truncated", "life_lost")
-        return self.columns[(*names, "lives", "final_frame").index(name)]
+        return self.columns[(*names, "lives", "final_frame", "start_frames").index(name)]
 
     def copy(self) -> list[Array]:
         return [column.copy() for column in self.columns]
@@ -62,7 +64,8 @@ class Player:
             [(rom, known.index, -1, -1)], [0] * num_envs, settings, num_groups, num_threads
         )
         self.num_actions = len(self.batch.actions(0))
-        self.out = Arrays(num_envs // num_groups, tuple(self.batch.frame_shape))
+        num_starts = stacks.num_start_frames(settings["stack_padding"], settings["stack"])
+        self.out = Arrays(num_envs // num_groups, tuple(self.batch.frame_shape), num_starts)
 
     def reset(self, first_seed: int = 0, group: int = 0) -> Arrays:
         size = self.out.size

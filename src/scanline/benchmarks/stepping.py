@@ -29,23 +29,6 @@ class Stepper:
     bytes_per_env: int | None = None
 
 
-def step_arrays(spaces: engines.Engine, num_envs: int) -> StepArrays:
-    """Arrays of our own for one step."""
-    frame = (num_envs, *spaces.spaces.frame_shape)
-    dtype = spaces.spaces.frame_dtype
-    return StepArrays(
-        frame=np.zeros(frame, dtype),
-        depth=np.zeros(num_envs, np.uint8),
-        reward=np.zeros(num_envs, np.float32),
-        raw_reward=np.zeros(num_envs, np.float32),
-        terminated=np.zeros(num_envs, np.bool_),
-        truncated=np.zeros(num_envs, np.bool_),
-        life_lost=np.zeros(num_envs, np.bool_),
-        lives=np.zeros(num_envs, np.int32),
-        final_frame=np.zeros(frame, dtype),
-    )
-
-
 def build(
     name: str, game: str, *, num_envs: int, num_threads: int, reset: ResetKind, seed: int
 ) -> Stepper:
@@ -59,7 +42,7 @@ def build(
         seed=seed,
     )
     engine = engines.build(name, settings)
-    arrays = step_arrays(engine, num_envs)
+    arrays = StepArrays.allocate(engine.spaces, num_envs)
     engine.reset(0, arrays)
     random = np.random.default_rng(seed)
     num_actions = engine.spaces.num_actions

@@ -21,9 +21,9 @@ import numpy as np
 from .. import games, streams
 from ..processes import granted_cores
 from ..protocols import Protocol
-from ..records import Array, Spaces, StepArrays
+from ..records import Array, StepArrays
 from .interface import EngineSettings
-from .rules import Honoured, StepRules, Turns, refuse_others
+from .rules import Honoured, StepRules, Turns, refuse_others, spaces_of
 
 NEAREST = "ale-vector"
 _NEVER_FRAMES = 2**31 - 1
@@ -57,7 +57,9 @@ class AleEngine:
         make_pool = _vector_class()
         options = _options(settings)
         self._pools = [make_pool(**options) for _ in range(settings.num_groups)]
-        self.spaces = _spaces(settings.protocol, int(self._pools[0].single_action_space.n))
+        num_actions = int(self._pools[0].single_action_space.n)
+        shape = _frame_shape(settings.protocol)
+        self.spaces = spaces_of(settings.protocol, shape, "uint8", num_actions)
         self._turns = Turns(settings.num_groups, settings.group_size)
         self._rules = StepRules(settings.num_envs, settings.protocol, settings.autoreset)
         self._seeded = [False] * settings.num_groups
@@ -207,15 +209,9 @@ def _options(settings: EngineSettings) -> dict[str, Any]:
     }
 
 
-def _spaces(protocol: Protocol, num_actions: int) -> Spaces:
+def _frame_shape(protocol: Protocol) -> tuple[int, ...]:
     colours = () if protocol.colour == "grey" else (3,)
-    return Spaces(
-        frame_shape=(protocol.height, protocol.width, *colours),
-        frame_dtype="uint8",
-        stack=protocol.stack,
-        num_actions=num_actions,
-        life_loss_ends_return=protocol.life_loss_ends_return,
-    )
+    return (protocol.height, protocol.width, *colours)
 
 
 build: Callable[[EngineSettings], AleEngine] = AleEngine

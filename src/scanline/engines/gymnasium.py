@@ -25,7 +25,7 @@ from ..records import Array, Spaces, StepArrays
 from . import heads
 from .block import BlockSettings, can_snapshot, fields, make_env
 from .interface import EngineError, EngineSettings
-from .rules import EnvState, Honoured, StepRules, Turns, refuse_others
+from .rules import EnvState, Honoured, StepRules, Turns, refuse_others, spaces_of
 from .workforce import RESET, STEP, InProcess, Workers, Workforce, parts
 
 NEAREST = "as-is"
@@ -222,12 +222,11 @@ def _kind(maker: Any, settings: EngineSettings) -> _Kind:
     finally:
         env.close()
     shape = frames.shape
-    spaces = Spaces(
+    spaces = spaces_of(
+        settings.protocol,
         frame_shape=shape[:-1] if len(shape) == 3 and shape[-1] == 1 else shape,
         frame_dtype="uint8" if frames.dtype == np.uint8 else "float32",
-        stack=settings.protocol.stack,
         num_actions=int(actions.n),
-        life_loss_ends_return=settings.protocol.life_loss_ends_return,
     )
     return _Kind(spaces, shape, int(actions.start), snapshots)
 

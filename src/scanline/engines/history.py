@@ -20,15 +20,20 @@ _SPARE_STEPS = 12
 
 
 class History:
-    """A sliding window of S frames for `num_envs` environments."""
+    """A sliding window of S frames for `num_envs` environments.
 
-    def __init__(self, spaces: Spaces, padding: str, num_envs: int) -> None:
-        self._stack, self._padding = spaces.stack, padding
-        length = spaces.stack + _SPARE_STEPS
-        self._frames = np.zeros((length, num_envs, *spaces.frame_shape), spaces.frame_dtype)
+    Right after a start the older frames are not yet the episode's own: they are replaced when the
+    next step makes room, because until then the last frames of the old episode may be asked for.
+    """
+
+    def __init__(self, spaces: Spaces, num_envs: int) -> None:
+        self._stack, self._rule = spaces.stack, spaces.stack_padding
+        frame, dtype = spaces.frame_shape, spaces.frame_dtype
+        self._frames = np.zeros((spaces.stack + _SPARE_STEPS, num_envs, *frame), dtype)
         self._newest = spaces.stack - 1
-        self._old_depth = np.ones(num_envs, np.uint8)
-        self.depth = np.ones(num_envs, np.uint8)  # [b] valid frames; the engine writes it
+        # What the engine writes besides: [b] valid frames; [b, ...] frames that fill a new stack.
+        self.depth = np.ones(num_envs, np.uint8)
+        self.start_frames = np.zeros((num_envs, spaces.num_start_frames, *frame), dtype)
 
     @property
     def newest(self) -> Array:
@@ -38,7 +43,7 @@ class History:
 
     def advance(self) -> None:
         """Makes room for the frame of the next step, which becomes the newest."""
-        np.copyto(self._old_depth, self.depth)
+        self._settle()
         self._newest += 1
         if self._newest == len(self._frames):
             kept = self._stack - 1
@@ -49,29 +54,48 @@ class History:
         """Observations [b, S, ...] after the newest frame, into the caller's array."""
         # By NumPy: torch would copy with all its threads, and wait for them on a busy machine.
         np.copyto(out, self._window().swapaxes(0, 1))
-        young = np.flatnonzero(self.depth < self._stack)
-        if young.size:
-            out[young] = self._built(self._window()[:, young], self.depth[young]).numpy()
+        new = self._new()
+        if new.size:
+            out[new] = self._begun(new)
 
     def write_final(self, out: Array, rows: Array, final_frame: Array) -> None:
         """The last observations of the episodes that just ended in these rows."""
         window = self._window()[:, rows]  # a copy
         window[-1] = final_frame[rows]
-        depth = np.minimum(self._old_depth[rows] + np.uint8(1), self._stack)
-        out[rows] = self._built(window, depth).numpy()
+        out[rows] = window.swapaxes(0, 1)
 
     def window_of(self, row: int) -> bytes:
         """The S newest frames of one environment."""
+        self._settle()
         return self._window()[:, row].tobytes()
 
     def load_window(self, row: int, depth: int, window: bytes) -> None:
         place = self._window()[:, row]
         place[...] = np.frombuffer(window, place.dtype).reshape(place.shape)
         self.depth[row] = depth
+        self.start_frames[row] = place[: self.start_frames.shape[1]]
 
     def _window(self) -> Array:
         window: Array = self._frames[self._newest - self._stack + 1 : self._newest + 1]
         return window
 
-    def _built(self, window: Array, depth: Array) -> torch.Tensor:
-        return stacks.build(torch.from_numpy(window), torch.from_numpy(depth), self._padding)
+    def _new(self) -> Array:
+        """Rows whose episodes have just begun, where a stack has older frames."""
+        return np.flatnonzero(self.depth < min(2, self._stack))
+
+    def _settle(self) -> None:
+        """Puts what fills the stacks of new episodes into the window."""
+        new = self._new()
+        if new.size:
+            self._window()[:, new] = self._begun(new).swapaxes(0, 1)
+
+    def _begun(self, rows: Array) -> Array:
+        """Observations [rows, S, ...] of episodes that have just begun."""
+        given = torch.from_numpy(self.start_frames[rows])
+        padding = stacks.Padding(self._rule, {(0, place): s for place, s in enumerate(given)})
+        window, depth = (
+            torch.from_numpy(self._window()[:, rows]),
+            torch.from_numpy(self.depth[rows]),
+        )
+        observations: Array = stacks.build(window, depth, padding).numpy()
+        return observations

@@ -20,7 +20,7 @@ from .._native import Batch, StepTarget
 from ..processes import granted_cores
 from ..records import Array, Spaces, StepArrays
 from .interface import EngineError, EngineSettings
-from .rules import Turns, refuse_others
+from .rules import Turns, refuse_others, spaces_of
 
 NEAREST = "baselines"
 _START_SECONDS = 600.0
@@ -158,14 +158,8 @@ class NativeEngine:
                 f"These games have {min(counts)} to {max(counts)} actions; several games in one "
                 "engine need the same number: use full_action_space=True."
             )
-        protocol = self.settings.protocol
-        return Spaces(
-            frame_shape=tuple(self._batch.frame_shape),
-            frame_dtype="uint8",
-            stack=protocol.stack,
-            num_actions=counts.pop(),
-            life_loss_ends_return=protocol.life_loss_ends_return,
-        )
+        shape = tuple(self._batch.frame_shape)
+        return spaces_of(self.settings.protocol, shape, "uint8", counts.pop())
 
 
 def _games_of_envs(settings: EngineSettings) -> list[str]:
@@ -215,6 +209,7 @@ def _columns(out: StepArrays) -> tuple[Array, ...]:
         out.life_lost,
         out.lives,
         out.final_frame,
+        out.start_frames,
     )
 
 

@@ -1,4 +1,4 @@
-"""Rules that every engine keeps in the same way: refusals, turns, rewards, stack depth, lives.
+"""Rules that every engine keeps in the same way: spaces, refusals, turns, rewards, depth, lives.
 
 Takes what the environments of a group just gave; fills the fields of `StepArrays` that follow from
 it. Knows neither ale-py nor Gymnasium, and loops over no environment.
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..protocols import Protocol
-from ..records import Array, StepArrays
+from ..records import Array, Spaces, StepArrays
 from .interface import Autoreset, EngineError, ProtocolRefusedError
 
 Honoured = Mapping[str, Collection[object]]
@@ -35,6 +35,20 @@ def refuse_others(protocol: Protocol, honoured: Honoured, engine: str, nearest: 
             f"the nearest protocol that it can is {nearest!r}.",
             nearest,
         )
+
+
+def spaces_of(
+    protocol: Protocol, frame_shape: tuple[int, ...], frame_dtype: str, num_actions: int
+) -> Spaces:
+    """What an agent sees and may do: the protocol's rules, and what only the engine knows."""
+    return Spaces(
+        frame_shape=frame_shape,
+        frame_dtype=frame_dtype,
+        stack=protocol.stack,
+        num_actions=num_actions,
+        life_loss_ends_return=protocol.life_loss_ends_return,
+        stack_padding=protocol.stack_padding,
+    )
 
 
 def _as_it_is(raw: Array, out: Array) -> None:

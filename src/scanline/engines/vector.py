@@ -32,7 +32,7 @@ MODES: Mapping[Autoreset, AutoresetMode] = {
     "same-step": AutoresetMode.SAME_STEP,
     "disabled": AutoresetMode.DISABLED,
 }
-_MAGIC = b"scanline-vector-1\n"
+_MAGIC = b"scanline-vector-2\n"
 
 
 class StepBuffers(NamedTuple):
@@ -63,8 +63,7 @@ class EngineVectorEnv(VectorEnv[Array, Array, Array]):
             slice(g * self.batch_size, (g + 1) * self.batch_size)
             for g in range(settings.num_groups)
         ]
-        padding = settings.protocol.stack_padding
-        self._histories = [History(spaces, padding, self.batch_size) for _ in self._rows]
+        self._histories = [History(spaces, self.batch_size) for _ in self._rows]
         self._totals = Totals(self.num_envs)
         self._steps = _allocate(spaces, self.num_envs)
         self._everywhere = np.ones(self.num_envs, np.bool_)
@@ -233,6 +232,7 @@ class EngineVectorEnv(VectorEnv[Array, Array, Array]):
             life_lost=steps.life_lost[rows],
             lives=steps.lives[rows],
             final_frame=steps.final_frame[rows],
+            start_frames=history.start_frames,
         )
 
     def _packed(self, env: int, inner: bytes) -> bytes:
@@ -260,7 +260,7 @@ def _observation_space(spaces: Spaces) -> gymnasium.spaces.Box:
 
 
 def _allocate(spaces: Spaces, num_envs: int) -> StepArrays:
-    """Arrays of one step of all environments; frame and depth are kept by the histories."""
+    """Arrays of one step of all environments, but for those that the histories keep."""
 
     def column(dtype: type) -> Array:
         return np.zeros(num_envs, dtype)
@@ -275,12 +275,13 @@ def _allocate(spaces: Spaces, num_envs: int) -> StepArrays:
         life_lost=column(np.bool_),
         lives=column(np.int32),
         final_frame=np.zeros((num_envs, *spaces.frame_shape), spaces.frame_dtype),
+        start_frames=np.empty(0),
     )
 
 
 def _unpacked(snapshot: bytes, spaces: Spaces) -> tuple[dict[str, Any], bytes, bytes]:
     if not snapshot.startswith(_MAGIC):
-        raise ValueError("This is no snapshot of a scanline vector environment, version 1.")
+        raise ValueError("This is no snapshot of a scanline vector environment, version 2.")
     head_text, _, body = snapshot[len(_MAGIC) :].partition(b"\n")
     size = int(np.prod(spaces.observation_shape)) * np.dtype(spaces.frame_dtype).itemsize
     bounds = {

@@ -26,7 +26,7 @@ from ..queues import BoundedQueue
 from ..records import Array, EpisodeEnd, Policy, Slot, State, StepArrays, to_array
 from ..stores import SegmentQueue, SegmentSettings, SegmentShape, Waiting, silently
 from .episodes import Episodes
-from .lanes import Scratch
+from .lanes import Edge, Scratch
 from .lockstep import DecorrelationDraw
 from .resets import ResetMode
 
@@ -100,6 +100,8 @@ class Segment:
     slot: Slot
     targets: list[StepArrays]
     """Where the engine writes each step."""
+    first: Edge
+    last: Edge
     frames: Array
     depth: Array
     actions: Array
@@ -112,6 +114,8 @@ class Segment:
         return cls(
             slot,
             [scratch.step_arrays(slot, t, envs) for t in range(slot.num_steps)],
+            Edge.of(slot, 0),
+            Edge.of(slot, slot.num_steps),
             to_array(slot.frames),
             to_array(slot.depth),
             to_array(slot.actions),
@@ -185,7 +189,9 @@ class DynamicSampler:
             draws = streams.EnvStream(self._seed, "act", own)
             self._lanes.append(Lane(self._segment(slot), draws))
             # A reset writes the newest frame and the depth before step 0.
-            self.engine.reset(group, self._scratch.step_arrays(slot, -1, self._all))
+            before = self._scratch.step_arrays(slot, -1, self._all)
+            self.engine.reset(group, before)
+            self._scratch.keep_starts(slot, -1, self._all, before.depth)
             self._ask(group)
 
     def receive(self, timeout_seconds: float) -> None:
@@ -201,6 +207,7 @@ class DynamicSampler:
             self.engine.recv(group, arrays)
             if arrays.truncated.any():
                 self._scratch.keep_finals(lane.segment.slot, lane.t, self._all, arrays.truncated)
+            self._scratch.keep_starts(lane.segment.slot, lane.t, self._all, arrays.depth)
             with self._noting:
                 envs = slice(group * self._size, (group + 1) * self._size)
                 ended = arrays.terminated | arrays.truncated
@@ -286,9 +293,7 @@ class DynamicSampler:
     def _completed(self, lane: Lane, last: Mapping[str, Array], waiting: Waiting) -> Slot:
         """The full segment; the agent goes on in an empty one, with the newest frames of it."""
         old, new = lane.segment, self._segment(self._store.slot(waiting))
-        num_steps, stack = old.slot.num_steps, old.slot.stack
-        new.frames[:stack] = old.frames[num_steps:]
-        new.depth[0] = old.depth[num_steps]
+        old.last.copy_to(new.first)
         new.slot.finals.clear()
         new.slot.last = {}
         old.slot.last = {name: torch.from_numpy(column) for name, column in last.items()}

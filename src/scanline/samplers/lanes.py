@@ -10,7 +10,7 @@ place in it are made once.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -43,31 +43,42 @@ class Place:
 
 @dataclass(frozen=True)
 class Edge:
-    """The newest S frames of all environments and their depths: where two slots join."""
+    """The newest S frames of all environments, their depths, and what fills those stacks that are
+    young: where two slots join."""
 
     frames: Array  # [S, B, *frame]
     depth: Array  # [B] uint8
+    starts: stacks.Starts = field(default_factory=dict)
+    step: int = 0
+    """Of the newest frame, as the starts count."""
 
     @classmethod
     def of(cls, slot: Slot, t: int) -> Edge:
-        return cls(to_array(slot.frames[t : t + slot.stack]), to_array(slot.depth[t]))
+        frames = to_array(slot.frames[t : t + slot.stack])
+        return cls(frames, to_array(slot.depth[t]), slot.starts, t)
 
     def copy_to(self, other: Edge) -> None:
+        """Overwrites the other's frames, depths and all its starts."""
         np.copyto(other.frames, self.frames)
         np.copyto(other.depth, self.depth)
+        kept = stacks.starts_from(self.starts, self.step - other.step, len(self.frames))
+        other.starts.clear()
+        other.starts.update(kept)
 
 
 @dataclass(frozen=True)
 class Scratch:
-    """What an engine tells of a step and no slot keeps: [B] lives, [B, *frame] last frames."""
+    """What an engine tells of a step and no slot keeps: [B] lives, [B, *frame] last frames, and
+    [B, num_start_frames, *frame] frames that fill a new stack."""
 
     lives: Array
     final_frame: Array
+    start_frames: Array
 
     @classmethod
     def allocate(cls, spaces: Spaces, num_envs: int) -> Scratch:
-        frames = np.zeros((num_envs, *spaces.frame_shape), spaces.frame_dtype)
-        return cls(np.zeros(num_envs, np.int32), frames)
+        own = StepArrays.allocate(spaces, num_envs)
+        return cls(own.lives, own.final_frame, own.start_frames)
 
     def step_arrays(self, slot: Slot, t: int, envs: slice) -> StepArrays:
         """Where the engine writes step t of these environments."""
@@ -85,6 +96,7 @@ class Scratch:
             life_lost=view(slot.life_lost[t]),
             lives=self.lives[envs],
             final_frame=self.final_frame[envs],
+            start_frames=self.start_frames[envs],
         )
 
     def place(self, slot: Slot, t: int, group: int, envs: slice) -> Place:
@@ -100,6 +112,12 @@ class Scratch:
             arrays=self.step_arrays(slot, t, envs),
         )
 
+    def keep_starts(self, slot: Slot, t: int, envs: slice, depth: Array) -> None:
+        """Keeps what fills the stacks [b] that are new after step t, where the engine gives it."""
+        if self.start_frames.shape[1] and 1 in depth:
+            for env in np.flatnonzero(depth == 1) + envs.start:
+                slot.starts[t + 1, int(env)] = torch.from_numpy(self.start_frames[env].copy())
+
     def keep_finals(self, slot: Slot, t: int, envs: slice, truncated: Array) -> None:
         """Builds the true last observations of truncated episodes."""
         for row in np.flatnonzero(truncated):
@@ -108,4 +126,5 @@ class Scratch:
             older = slot.frames[t + 1 : t + slot.stack, env]
             frames = torch.cat([older, last[None]])[:, None]
             depth = (slot.depth[t, env : env + 1] + 1).clamp(max=slot.stack)
-            slot.finals.append((t, env, stacks.build(frames, depth, slot.padding)[0].clone()))
+            padding = slot.padding_from(t + 1, env)
+            slot.finals.append((t, env, stacks.build(frames, depth, padding)[0].clone()))

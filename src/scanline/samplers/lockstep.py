@@ -19,7 +19,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import torch
 
-from .. import streams
+from .. import stacks, streams
 from ..engines.interface import Engine
 from ..records import Array, EpisodeEnd, Policy, Slot, State, StepArrays, to_array
 from .episodes import Episodes
@@ -143,8 +143,9 @@ class LockstepSampler:
         """Starts all games, and plays random steps in each: so many, or a random number of them."""
         scratch = Slot.allocate(self._engine.spaces, 1, self._num_envs, {})
         arrays = [self._scratch.step_arrays(scratch, 0, envs) for envs in self._groups]
-        for group in range(len(self._groups)):
+        for group, envs in enumerate(self._groups):
             self._engine.reset(group, arrays[group])
+            self._scratch.keep_starts(scratch, 0, envs, arrays[group].depth)
         starts = self._starts(decorrelation_agent_steps, decorrelation_draw)
         self._decorrelate(scratch, arrays, decorrelation_agent_steps, starts)
         Edge.of(scratch, 1).copy_to(self._edge)
@@ -169,17 +170,21 @@ class LockstepSampler:
         """Every game begins at its own step and then plays random actions until the last."""
         ids = np.arange(self._num_envs) + self._engine.settings.first_env_id
         num_actions = self._engine.spaces.num_actions
+        before, after = Edge.of(slot, 0), Edge.of(slot, 1)
         for step in range(most_steps):
             drawn = streams.uniforms(self._seed, "decorrelate", ids, step + 1)[:, 0]
             actions = (drawn * num_actions).astype(np.int64)
             for group, envs in enumerate(self._groups):
                 if (starts[envs] == step).any():
                     self._engine.reset(group, arrays[group], starts[envs] == step)
+                    self._scratch.keep_starts(slot, 0, envs, arrays[group].depth)
                     self._episodes.restart(np.flatnonzero(starts[envs] == step) + envs.start)
-                slot.frames[:-1, envs] = slot.frames[1:, envs].clone()
+            after.copy_to(before)
+            for group, envs in enumerate(self._groups):
                 self._engine.send(group, actions[envs])
             for group, envs in enumerate(self._groups):
                 self._engine.recv(group, arrays[group])
+                self._scratch.keep_starts(slot, 0, envs, arrays[group].depth)
                 ended = arrays[group].terminated | arrays[group].truncated
                 self._episodes.note(envs, arrays[group].raw_reward, ended)
         if most_steps:
@@ -226,6 +231,7 @@ class LockstepSampler:
         self._engine.recv(place.group, place.arrays)
         if True in truncated.tobytes():
             self._scratch.keep_finals(slot, place.t, envs, truncated)
+        self._scratch.keep_starts(slot, place.t, envs, place.arrays.depth)
         if self._resting is not None:
             slot.note_playing(place.t, envs, self._resting.playing[envs])
 
@@ -247,6 +253,7 @@ class LockstepSampler:
             start = resting.start_of(place)
             self._edge.frames[-1, place] = start.frame[0]
             self._edge.depth[place], self._scratch.lives[place] = 1, start.lives[0]
+            self._edge.starts[0, place] = torch.from_numpy(start.start_frames[0].copy())
 
     def _course_of(self, slot: Slot) -> Course:
         """The slot's views; made once for each."""
@@ -274,6 +281,7 @@ class LockstepSampler:
         state: State = {
             "window": torch.from_numpy(self._edge.frames.copy()),
             "depth": torch.from_numpy(self._edge.depth.copy()),
+            "starts": stacks.starts_state(self._edge.starts),
             "env_steps": self._env_steps,
             "episodes": self._episodes.state(),
             "environments": None,
@@ -299,5 +307,6 @@ class LockstepSampler:
         if not self.games_go_on:
             self.abandon()
             return
-        Edge(to_array(state["window"]), depth).copy_to(self._edge)
+        starts = stacks.starts_of(state["starts"])
+        Edge(to_array(state["window"]), depth, starts).copy_to(self._edge)
         self._engine.restore(state["environments"])

@@ -52,7 +52,7 @@ class RestingEngine:
         self._held: list[int] = []  # places that are not played until then
         self.playing = np.ones(num_envs, np.bool_)
         """Which environments played the step that was received last."""
-        self._starts = _arrays(num_instances, self.spaces)
+        self._starts = StepArrays.allocate(self.spaces, num_instances)
         self._plays = False
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="resets")
         self._resetting: Future[None] | None = None
@@ -124,10 +124,12 @@ class RestingEngine:
         _show(self.start_of(place), out)
 
     def _stand_still(self, place: int, out: StepArrays) -> None:
-        """The last frame again, and nothing gained."""
+        """The last frame again, and nothing gained; the stack grows as in any step."""
         for field in (out.reward, out.raw_reward, out.terminated, out.truncated, out.life_lost):
             field[...] = 0
-        _show(self.start_of(place), out)
+        still = self.start_of(place)
+        np.minimum(still.depth + np.uint8(1), self.spaces.stack, out=still.depth, casting="unsafe")
+        _show(still, out)
 
     def poll(self, timeout_seconds: float) -> list[int]:
         raise EngineError("Groups of an engine with reset_mode are waited for in their order.")
@@ -217,20 +219,6 @@ def _loaded(snapshot: bytes) -> dict[str, Array]:
         raise ValueError("This is no snapshot of an engine with reset_mode.") from error
 
 
-def _arrays(num: int, spaces: Spaces) -> StepArrays:
-    frames = np.zeros((num, *spaces.frame_shape), spaces.frame_dtype)
-    flags = {name: np.zeros(num, np.bool_) for name in ("terminated", "truncated", "life_lost")}
-    return StepArrays(
-        frame=frames,
-        final_frame=frames.copy(),
-        depth=np.ones(num, np.uint8),
-        reward=np.zeros(num, np.float32),
-        raw_reward=np.zeros(num, np.float32),
-        lives=np.zeros(num, np.int32),
-        **flags,
-    )
-
-
 def _row(arrays: StepArrays, row: int) -> StepArrays:
     """The same memory, one environment."""
     parts = {f.name: getattr(arrays, f.name)[row : row + 1] for f in fields(StepArrays)}
@@ -238,5 +226,5 @@ def _row(arrays: StepArrays, row: int) -> StepArrays:
 
 
 def _show(source: StepArrays, target: StepArrays) -> None:
-    for name in ("frame", "depth", "lives"):
+    for name in ("frame", "depth", "lives", "start_frames"):
         np.copyto(getattr(target, name), getattr(source, name))

@@ -4,7 +4,8 @@ Takes places [N]; fills observations, those n steps later, and the columns, in m
 Knows neither how places were chosen nor what a loss does with the batch.
 
 Padding is a matter of addresses: a plane older than its episode is read from the ring's frame of
-zeros, or from the episode's first frame, so stacks of all ages are one read. Small arrays are
+zeros, or from the episode's first frame, so stacks of all ages are one read; frames that the
+environment gave to fill a new stack lie beside the ring and are copied after it. Small arrays are
 NumPy's, whose calls cost half of torch's. So are frames: `np.take` copies rows on the calling
 thread, which leaves torch's threads to whoever computes at the same time.
 """
@@ -18,11 +19,11 @@ import torch
 from torch import Tensor
 
 from ..records import Array, Spaces, to_array
-from .finals import Finals
+from .frame_pool import FramePool, start_place
 from .n_step import TRUNCATED, Accumulator, Sums
-from .ring import Ring
+from .ring import NUMBERS, Ring
 
-_NOT_GIVEN = {"frame", "depth", "reward", "end", "final"}
+_NOT_GIVEN = {"frame", "depth", "reward", "end", *NUMBERS}
 """Columns of the ring that a batch carries in another form."""
 
 
@@ -30,10 +31,15 @@ class Gather:
     """The arrays of one batch: valid until the next one is read."""
 
     def __init__(
-        self, ring: Ring, finals: Finals, spaces: Spaces, accumulator: Accumulator, batch_size: int
+        self,
+        ring: Ring,
+        pools: Mapping[str, FramePool],
+        spaces: Spaces,
+        accumulator: Accumulator,
+        batch_size: int,
     ) -> None:
-        self._ring, self._finals, self._accumulator = ring, finals, accumulator
-        self._padding = spaces.stack_padding
+        self._ring, self._pools, self._accumulator = ring, pools, accumulator
+        self._padding, self._num_start_frames = spaces.stack_padding, spaces.num_start_frames
         n, stack, size = accumulator.n_step, spaces.stack, batch_size
         dtype = getattr(torch, spaces.frame_dtype)
         self._pair = torch.empty((2, size, *spaces.observation_shape), dtype=dtype)
@@ -81,6 +87,8 @@ class Gather:
         """Fills every array for the steps at these places."""
         self._read_path(places)
         self._read_planes(places)
+        if self._num_start_frames:
+            self._read_starts()
         self._read_finals(places)
         for name, column in self._stored.items():
             self._take(name, places, column)
@@ -116,14 +124,21 @@ class Gather:
             np.greater_equal(self._age, depths, out=self._missing)
             np.copyto(self._addresses, self._ring.zeros_place, where=self._missing)
 
+    def _read_starts(self) -> None:
+        """Fills young stacks with the frames that the environment gave at their start."""
+        young = np.nonzero(self._depths <= self._num_start_frames)
+        depths = self._depths[young]
+        found = self._pools["start"].at(start_place(self._ring, self._places[young], depths))
+        for pair, item, depth, start in zip(*young, depths.tolist(), found, strict=True):
+            self._pair[pair, item, : len(start) - depth + 1] = start[depth - 1 :]
+
     def _read_finals(self, places: Array) -> None:
         """Replaces what follows a truncated step: in the ring it is the next episode's start."""
         cut = np.flatnonzero(self._sums.end == TRUNCATED)
         if not cut.size:
             return
         last = places[cut] + (self._sums.span[cut] - 1) * self._ring.num_envs
-        numbers = self._ring.by_place["final"][last % self._ring.num_places]
-        found = self._finals.observations[torch.from_numpy(numbers)]
+        found = self._pools["final"].at(last % self._ring.num_places)
         self._pair[1, torch.from_numpy(cut)] = found
 
     def _take(self, name: str, places: Array, out: Array) -> None:

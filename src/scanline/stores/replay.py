@@ -25,13 +25,13 @@ from .. import stacks
 from ..records import Batch, Column, Experience, Slot, Spaces, State, to_array
 from . import memory
 from .blocks import Block
-from .finals import Finals
+from .frame_pool import FramePool, start_place
 from .gather import Gather
 from .heads import Heads
 from .n_step import TRUNCATED
 from .reader import Reader
 from .replay_settings import ReplaySettings, ReplayShape, sizes_of, stored_per_env
-from .ring import Ring
+from .ring import NUMBERS, Ring
 from .sampling import Circle, Draws, Sampling, UniformSampling
 
 
@@ -55,7 +55,10 @@ class Replay:
         limits = sizes.limits(stored)
         self._ring = Ring(sizes.columns, limits.num_rows, shape.num_envs)
         self._heads = Heads(shape.num_envs, limits)
-        self._finals = Finals(spaces)
+        self._pools = {
+            "final": FramePool(self._ring, "final", spaces.stack),
+            "start": FramePool(self._ring, "start", spaces.num_start_frames),
+        }
         self._reader = self._new_reader(settings.batch_size, settings.sampling, "replay")
         self._rule = self._reader.rule
         self._others: list[Reader] = []
@@ -65,7 +68,7 @@ class Replay:
         first_env_id = self._shape.first_env_id
         circle = Circle(self._ring.num_rows, self._shape.num_envs, first_env_id)
         accumulator = self._settings.accumulator
-        gather = Gather(self._ring, self._finals, self._spaces, accumulator, batch_size)
+        gather = Gather(self._ring, self._pools, self._spaces, accumulator, batch_size)
         rule = sampling.start(circle, batch_size)
         return Reader(gather, rule, batch_size, Draws(self._seed, purpose, first_env_id))
 
@@ -77,7 +80,8 @@ class Replay:
         ]
         for block in self._blocks:
             block.slot.num_learners = num * self._shape.num_learners
-        self._new_finals: list[list[tuple[int, int, Tensor]]] = [[] for _ in range(num)]
+        # Of each writer, until it is committed: (name of the pool, row, environment, frames).
+        self._beside: list[list[tuple[str, int, int, Tensor]]] = [[] for _ in range(num)]
         self._reached = [0] * num  # agent steps after the last put of each writer
         self._rows_since_cut = [self._spaces.stack] * num
         self._restored_rows = [0] * num
@@ -102,9 +106,12 @@ class Replay:
         since_cut = self._rows_since_cut[writer]
         self._ring.write(first, envs, block.rows(experience.columns, since_cut))
         self._rows_since_cut[writer] = since_cut + slot.num_steps
+        beside = self._beside[writer]
         for t, env, observation in slot.finals:
             if block.end[t, env] == TRUNCATED:
-                self._new_finals[writer].append((first + t, envs.start + env, observation))
+                beside.append(("final", first + t, envs.start + env, observation))
+        for (t, env), frames in slot.starts.items():
+            beside.append(("start", first + t, envs.start + env, frames))
         self._heads.advance(envs, block.end)
         self._reached[writer] = slot.agent_steps_after
         if not self._shape.staged_agent_steps:
@@ -114,8 +121,9 @@ class Replay:
         """Makes staged steps visible, by the flush rule; in the order of environments."""
         self._heads.commit(self._settings.flush)
         window = self._heads.window()
-        self._place_finals()
-        self._finals.release(window.first)
+        self._place_beside()
+        self._pools["final"].release(window.first)
+        self._pools["start"].release(window.first - self._history)
         for reader in (self._reader, *self._others):
             reader.rule.move(window)
         self._num_drawable = window.num_steps
@@ -128,10 +136,11 @@ class Replay:
             end = self._ring.arrays["end"][row % self._ring.num_rows]
             if row >= self._history and not end[env]:
                 end[env] = TRUNCATED
-                self._new_finals[0].append((row, env, self._observation(row + 1, env)))
+                last = self._observation(row + 1, env)
+                self._beside[0].append(("final", row, env, last))
         np.copyto(self._heads.completed, self._heads.written)
         self._rows_since_cut = [0] * self._shape.num_writers
-        self._place_finals()
+        self._place_beside()
 
     def _writer_of(self, slot: Slot) -> int:
         for writer, own in enumerate(self._blocks):
@@ -155,11 +164,10 @@ class Replay:
         for name in self._ring.arrays.keys() - {"frame"}:
             self._ring.arrays[name][: self._history, envs] = 0
 
-    def _place_finals(self) -> None:
-        for new in self._new_finals:
-            for row, env, observation in new:
-                number = self._finals.add(row, env, observation)
-                self._ring.arrays["final"][row % self._ring.num_rows, env] = number
+    def _place_beside(self) -> None:
+        for new in self._beside:
+            for pool, row, env, frames in new:
+                self._pools[pool].add(row, env, frames)
             new.clear()
 
     def _observation(self, row: int, env: int) -> Tensor:
@@ -167,7 +175,16 @@ class Replay:
         envs = slice(env, env + 1)
         frames = self._ring.read(row - self._history, row + 1, envs, "frame")
         depth = self._ring.read(row, row + 1, envs, "depth")[0]
-        return stacks.build(frames, depth, self._spaces.stack_padding)[0].clone()
+        padding = stacks.Padding(self._spaces.stack_padding, self._starts_at(row, env, depth))
+        return stacks.build(frames, depth, padding)[0].clone()
+
+    def _starts_at(self, row: int, env: int, depth: Tensor) -> stacks.Starts:
+        """What fills the stack before the step of a row, with that step as number 0."""
+        if depth > self._spaces.num_start_frames:
+            return {}
+        place = np.array([row % self._ring.num_rows * self._ring.num_envs + env])
+        found = self._pools["start"].at(start_place(self._ring, place, to_array(depth)))
+        return {(1 - int(depth), 0): found[0]}
 
     # Drawing
 
@@ -239,7 +256,7 @@ class Replay:
                 f"{max(0, oldest)} to {self.next_row(writer)}; begin new segments at first_row()."
             )
         envs = self._shape.envs_of(writer)
-        names = self._ring.arrays.keys() - {"final"}
+        names = self._ring.arrays.keys() - {*NUMBERS}
         return {name: self._ring.read(first, last, envs, name) for name in sorted(names)}
 
     def restore_rows(self, first: int, columns: Mapping[str, Tensor], writer: int = 0) -> None:
@@ -250,7 +267,7 @@ class Replay:
 
     def state(self) -> State:
         """Everything but the rows, which `rows` gives, those that are staged included."""
-        self._place_finals()
+        self._place_beside()
         newest = self._heads.written % self._ring.num_rows, np.arange(self._shape.num_envs)
         return {
             "num_rows": self._ring.num_rows,
@@ -260,7 +277,7 @@ class Replay:
             "agent_steps": self._agent_steps,
             "rows_since_cut": list(self._rows_since_cut),
             "heads": self._heads.state(),
-            "finals": self._finals.state(),
+            "beside": {name: pool.state() for name, pool in self._pools.items()},
             "sampling": self._rule.state(),
             "newest_frame": self._ring.arrays["frame"][newest],
             "newest_depth": self._ring.arrays["depth"][newest],
@@ -275,11 +292,11 @@ class Replay:
         newest = self._heads.written % self._ring.num_rows, np.arange(self._shape.num_envs)
         self._ring.arrays["frame"][newest] = state["newest_frame"]
         self._ring.arrays["depth"][newest] = state["newest_depth"]
-        self._finals.load(state["finals"])
-        for row, env, number in self._finals.kept():
-            place = row % self._ring.num_rows, env
-            self._ring.arrays["end"][place] = TRUNCATED  # a cut may have come after saving
-            self._ring.arrays["final"][place] = number
+        for name, pool in self._pools.items():
+            pool.load(state["beside"][name])
+        rows, envs = self._pools["final"].kept()
+        # A cut may have come after saving.
+        self._ring.arrays["end"][rows % self._ring.num_rows, envs] = TRUNCATED
         self._rule.load(state["sampling"])
         window = self._heads.window()
         for reader in (self._reader, *self._others):

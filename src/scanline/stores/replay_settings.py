@@ -144,6 +144,6 @@ def memory_bytes(
     settings: ReplaySettings,
     columns: Mapping[str, Column] | None = None,
 ) -> int:
-    """Bytes that a full replay takes, everything included but the rare truncated steps' finals."""
+    """Bytes that a full replay takes, everything included but the few frames beside its ring."""
     sizes = sizes_of(spaces, shape, settings, columns or {})
     return sizes.num_bytes(stored_per_env(sizes, settings))

@@ -25,18 +25,22 @@ OWN_COLUMNS = {
     "version": Column(dtype=torch.int64),
     "final": Column(dtype=torch.int32),
 }
-"""Columns of every step; `final` is the place of its true last observation, if it was truncated."""
+"""Columns of every step; `final` is the number of its true last observation, if it was truncated.
+`start`, where environments give such frames, that of those before the first of an episode."""
+NUMBERS = ("final", "start")
+"""Columns that number what lies beside the ring."""
 
 
 def step_columns(spaces: Spaces, columns: Mapping[str, Column]) -> dict[str, Column]:
     """Everything that one step takes: the one list behind allocation and arithmetic."""
     frame = Column(spaces.frame_shape, getattr(torch, spaces.frame_dtype))
-    taken = sorted({"frame", "discount", *OWN_COLUMNS} & columns.keys())
+    start = {"start": OWN_COLUMNS["final"]} if spaces.num_start_frames else {}
+    taken = sorted({"frame", "discount", "start", *OWN_COLUMNS} & columns.keys())
     if taken:
         raise ValueError(
             f"The algorithm's columns {taken} carry names that the replay uses itself; rename them."
         )
-    return {"frame": frame, **OWN_COLUMNS, **columns}
+    return {"frame": frame, **OWN_COLUMNS, **start, **columns}
 
 
 def column_bytes(column: Column) -> int:

@@ -159,6 +159,11 @@ def join(slots: Sequence[Slot]) -> Slot:
             for slot, start in zip(slots, starts, strict=True)
             for t, env, final in slot.finals
         ],
+        starts={
+            (t, env + start): frames
+            for slot, start in zip(slots, starts, strict=True)
+            for (t, env), frames in slot.starts.items()
+        },
     )
 
 

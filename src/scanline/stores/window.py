@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+from .. import stacks
 from ..records import Batch, Experience, Slot, State
 
 _PER_STEP = ("actions", "reward", "raw_reward", "terminated", "truncated", "life_lost", "version")
@@ -76,12 +77,18 @@ class WindowStore:
                 f"{sorted(experience.columns)} were computed once per rollout, but a window is "
                 "learned from again and again; use a rollout store, or compute them in the loss."
             )
-        new = [(self._end + t, env, last) for t, env, last in experience.slot.finals]
+        slot = experience.slot
+        new = [(self._end + t, env, last) for t, env, last in slot.finals]
+        starts = {(self._end + t, env): s for (t, env), s in slot.starts.items()}
         self._end += self._rollout
         self._num_steps += self._rollout
         self._owes = self._num_steps >= self._size
         first = self._end - self._size
         self._finals = [final for final in self._finals if final[0] >= first] + new
+        starts = {
+            at: s for at, s in self._arrays.starts.items() if at[0] > first - slot.stack
+        } | starts
+        self._arrays.starts = starts
 
     @property
     def owes(self) -> bool:
@@ -121,6 +128,10 @@ class WindowStore:
         self._write({name: array.clone() for name, array in self._kept().items()}, kept)
         self._finals = [(step - start, env, last) for step, env, last in self._finals]
         self._finals = [final for final in self._finals if final[0] >= 0]
+        self._arrays.starts = self._starts_from(start)
+
+    def _starts_from(self, step: int) -> stacks.Starts:
+        return stacks.starts_from(self._arrays.starts, step, self._arrays.stack)
 
     def _kept(self) -> dict[str, Tensor]:
         """Views of the filled steps that the next window still needs."""
@@ -152,6 +163,7 @@ class WindowStore:
             "arrays": {name: array.clone() for name, array in self._kept().items()} if kept else {},
             "finals_at": [[step - start, env] for step, env, _ in finals],
             "finals": [last.clone() for _, _, last in finals],
+            "starts": stacks.starts_state(self._starts_from(start)),
         }
 
     def load(self, state: State) -> None:
@@ -161,6 +173,7 @@ class WindowStore:
             self._write(state["arrays"], state["num_kept"])
         places = zip(state["finals_at"], state["finals"], strict=True)
         self._finals = [(step, env, last) for (step, env), last in places]
+        self._arrays.starts = stacks.starts_of(state["starts"])
 
 
 def _check(arrays: Slot, settings: WindowSettings, rollout_agent_steps: int) -> None:
