@@ -54,7 +54,7 @@ std::shared_ptr<const StartCache<GameEnvironment>> cached_starts(const EpisodeRu
   Observer::Scratch scratch;
   for (i32 i = 0; i < rules.settings.reset_cache_states; ++i) {
     auto start = std::unique_ptr<CachedStart<GameEnvironment>>(
-        new CachedStart<GameEnvironment>{env.blank_snapshot(), true, {}});
+        new CachedStart<GameEnvironment>{env.blank_snapshot(), {}, {}});
     episode.save_start(*start, scratch);
     starts->push_back(std::move(start));
   }

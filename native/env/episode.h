@@ -99,12 +99,13 @@ struct EpisodeRules {
   bool has_up = false;
 };
 
-// One way in which a game can begin: everything up to the first decision has been played.
+// One way in which a game can begin: everything up to the first decision has been played and
+// observed. A snapshot does not know how its last pictures are pooled.
 template <class Env>
 struct CachedStart {
   typename Env::Snapshot env;
-  bool single;                   // the first picture is one frame, not the maximum of two
-  std::vector<u8> start_frames;  // those of StepRow
+  std::vector<u8> stack;   // start frames, oldest first, and the newest frame
+  std::vector<u8> pooled;  // what a stale picture would show next
 };
 
 template <class Env>
@@ -130,10 +131,10 @@ class Episode {
 
   // Plays up to the first decision and keeps the result as one entry of a cache.
   void save_start(CachedStart<Env>& start, Observer::Scratch& scratch) {
-    start.start_frames.resize(start_bytes());
-    begin(start.start_frames.data(), scratch);
+    start.stack.resize(start_bytes() + frame_bytes());
+    begin({start.stack.data() + start_bytes(), start.stack.data()}, scratch);
     env_.save(start.env);
-    start.single = single_;
+    start.pooled = pooled_;
   }
 
   u32 num_actions() const { return static_cast<u32>(rules_.actions.size()); }
@@ -142,16 +143,14 @@ class Episode {
   // Starts a new episode, whatever the state of the old one.
   void reset(const StepRow& row, Observer::Scratch& scratch) {
     clear(row);
-    begin(row.start_frames, scratch);
-    observe_start(row.frame, scratch);
+    begin({row.frame, row.start_frames}, scratch);
     write_state(row);
   }
 
   // Does what an ended episode or a lost life waits for; a new episode if nothing does.
   void restart(const StepRow& row, Observer::Scratch& scratch) {
     clear(row);
-    resume(row.start_frames, scratch);
-    observe_start(row.frame, scratch);
+    resume({row.frame, row.start_frames}, scratch);
     write_state(row);
   }
 
@@ -165,13 +164,10 @@ class Episode {
     write_results(row);
     if (state.pending != 0 && settings().autoreset == Autoreset::kSameStep) {
       if (played_.ended()) observe_step(row.final_frame, scratch);
-      resume(row.start_frames, scratch);
-      observe_start(row.frame, scratch);
+      resume({row.frame, row.start_frames}, scratch);
     } else {
       observe_step(row.frame, scratch);
-      if (played_.ended())
-        std::memcpy(row.final_frame, row.frame,
-                    static_cast<size_t>(rules_.observer->frame_bytes()));
+      if (played_.ended()) std::memcpy(row.final_frame, row.frame, frame_bytes());
     }
     write_state(row);
   }
@@ -268,33 +264,40 @@ class Episode {
 
   // ---- starting and continuing ----
 
-  void resume(u8* start_frames, Observer::Scratch& scratch) {
+  // Where the frames of a new stack go.
+  struct NewStack {
+    u8* newest;
+    u8* older;  // StepRow's start_frames
+  };
+
+  void resume(const NewStack& stack, Observer::Scratch& scratch) {
     if (state.pending == static_cast<u8>(Pending::kContinueLife)) {
-      continue_life(start_frames, scratch);
+      continue_life(stack, scratch);
     } else {
-      begin(start_frames, scratch);
+      begin(stack, scratch);
     }
   }
 
-  void begin(u8* start_frames, Observer::Scratch& scratch) {
+  void begin(const NewStack& stack, Observer::Scratch& scratch) {
     state.started = 1;
     if (starts_ != nullptr) {
-      begin_from_cache(start_frames);
+      begin_from_cache(stack);
     } else {
       begin_from_reset();
-      fill_stack(start_frames, scratch);
+      fill_stack(stack.older, scratch);
+      observe_start(stack.newest, scratch);
     }
     settle(1);
   }
 
-  void begin_from_cache(u8* start_frames) {
+  void begin_from_cache(const NewStack& stack) {
     const u32 chosen = state.stream.below(static_cast<u32>(starts_->size()), Purpose::kCache,
                                           state.draws[static_cast<u32>(Purpose::kCache)]++);
     const CachedStart<Env>& start = *(*starts_)[chosen];
     env_.start_from(start.env);
-    single_ = start.single;
-    if (!start.start_frames.empty())
-      std::memcpy(start_frames, start.start_frames.data(), start.start_frames.size());
+    if (start_bytes() > 0) std::memcpy(stack.older, start.stack.data(), start_bytes());
+    std::memcpy(stack.newest, start.stack.data() + start_bytes(), frame_bytes());
+    pooled_ = start.pooled;
     restart_totals();
   }
 
@@ -316,8 +319,7 @@ class Episode {
   // those of the one before.
   void fill_stack(u8* start_frames, Observer::Scratch& scratch) {
     const i32 num = num_start_frames(settings());
-    const size_t bytes = static_cast<size_t>(rules_.observer->frame_bytes());
-    const auto at = [&](i32 i) { return start_frames + static_cast<size_t>(i) * bytes; };
+    const auto at = [&](i32 i) { return start_frames + static_cast<size_t>(i) * frame_bytes(); };
     if (settings().stack_padding == StackPadding::kNoopSteps) quiet_step(games::kNoop);
     i32 num_old = 0;  // frames of a game that has ended
     for (i32 i = 0; i < num; ++i) {
@@ -325,12 +327,12 @@ class Episode {
       if (quiet_step(games::kNoop)) num_old = i + 1;
     }
     if (num_old > 0 && num_old == num) observe_start(at(--num_old), scratch);
-    for (i32 i = 0; i < num_old; ++i) std::memcpy(at(i), at(num_old), bytes);
+    for (i32 i = 0; i < num_old; ++i) std::memcpy(at(i), at(num_old), frame_bytes());
   }
 
+  size_t frame_bytes() const { return static_cast<size_t>(rules_.observer->frame_bytes()); }
   size_t start_bytes() const {
-    return static_cast<size_t>(num_start_frames(settings())) *
-           static_cast<size_t>(rules_.observer->frame_bytes());
+    return static_cast<size_t>(num_start_frames(settings())) * frame_bytes();
   }
 
   void restart_totals() {
@@ -338,7 +340,7 @@ class Episode {
     state.episode_agent_steps = state.frames_since_reset = 0;
   }
 
-  void continue_life(u8* start_frames, Observer::Scratch& scratch) {
+  void continue_life(const NewStack& stack, Observer::Scratch& scratch) {
     S s = settings();
     fresh_ = false;
     i32 depth = 1;
@@ -359,7 +361,8 @@ class Episode {
       default:
         break;
     }
-    if (depth == 1) fill_stack(start_frames, scratch);
+    if (depth == 1) fill_stack(stack.older, scratch);
+    observe_start(stack.newest, scratch);
     settle(depth);
   }
 

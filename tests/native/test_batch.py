@@ -28,8 +28,12 @@ def played(player: Player, *, direct: bool = True, num_groups: int = 1) -> list[
             own = actions[g * size : (g + 1) * size]
             parts.append(player.step(own, g, direct=direct).copy())
         rows.append(parts)
-    # A final frame means something only where an episode ended.
-    return [[np.concatenate(column) for column in zip(*parts, strict=True)][:8] for parts in rows]
+    return [meant([np.concatenate(c) for c in zip(*parts, strict=True)]) for parts in rows]
+
+
+def meant(columns: list[Any]) -> list[Any]:
+    """A final frame means something only where an episode ended, start frames where one began."""
+    return [*columns[:8], columns[9][columns[1] == 1]]
 
 
 def assert_same_run(one: list[list[Any]], other: list[list[Any]]) -> None:
@@ -38,7 +42,9 @@ def assert_same_run(one: list[list[Any]], other: list[list[Any]]) -> None:
             np.testing.assert_array_equal(a, b, f"array {place} of step {step}")
 
 
-@pytest.mark.parametrize("preset", ["baselines", "envpool", "accelerated", "nature", "machado"])
+@pytest.mark.parametrize(
+    "preset", ["baselines", "envpool", "accelerated", "nature", "machado", "paac", "ga3c"]
+)
 def test_results_depend_neither_on_threads_nor_on_groups(preset: str) -> None:
     def run(num_threads: int, num_groups: int, direct: bool) -> list[list[Any]]:
         player = Player(

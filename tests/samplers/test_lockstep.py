@@ -44,6 +44,7 @@ def new_slot(sampler: LockstepSampler, num_steps: int = 9) -> Slot:
 def assert_equal_slots(mine: Slot, other: Slot) -> None:
     for name in ("frames", "depth", "actions", "reward", "raw_reward", "terminated", "truncated"):
         assert torch.equal(getattr(mine, name), getattr(other, name)), name
+    assert torch.equal(mine.states(), other.states())
 
 
 def test_one_and_two_groups_give_equal_data() -> None:

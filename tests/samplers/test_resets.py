@@ -48,6 +48,13 @@ def breakout(**changes: Any) -> tuple[str, EngineSettings]:
     return "native", EngineSettings(game="breakout", **chosen)
 
 
+def filled(**changes: Any) -> tuple[str, EngineSettings]:
+    """Games of three steps, whose stacks begin with frames of NOOP steps and never grow old."""
+    protocol = protocols.get("paac").replace(episode_limit_frames=4 * 3)
+    chosen = {"num_envs": NUM_ENVS, "protocol": protocol, "seed": 4, "num_threads": 1, **changes}
+    return "native", EngineSettings(game="qbert", **chosen)
+
+
 Kind = Callable[..., tuple[str, EngineSettings]]
 
 
@@ -87,7 +94,7 @@ def steps_of(slots: list[Slot], env: int) -> list[Step]:
     ]
 
 
-@pytest.mark.parametrize("kind", [catch, breakout])
+@pytest.mark.parametrize("kind", [catch, breakout, filled])
 @pytest.mark.parametrize("decorrelation_agent_steps", [0, 30])
 def test_held_environments_play_the_same_games_with_gaps(
     kind: Kind, decorrelation_agent_steps: int
@@ -138,7 +145,7 @@ def games_of(steps: list[Step]) -> list[tuple[Step, ...]]:
     return games
 
 
-@pytest.mark.parametrize("kind", [catch, breakout])
+@pytest.mark.parametrize("kind", [catch, breakout, filled])
 def test_reserves_play_the_games_that_they_would_have_played_anyway(kind: Kind) -> None:
     name, settings = kind(num_envs=NUM_ENVS + 2)
     more = LockstepSampler(engines.build(name, settings), seed=4)
@@ -173,7 +180,7 @@ def test_one_and_two_groups_give_equal_data(mode: str) -> None:
 
 
 @pytest.mark.parametrize("mode", ["hold", "reserve"])
-@pytest.mark.parametrize("kind", [catch, breakout])
+@pytest.mark.parametrize("kind", [catch, breakout, filled])
 def test_a_restored_sampler_continues_bit_for_bit(kind: Kind, mode: str) -> None:
     first, second = sampler(kind, mode), sampler(kind, mode)
     first.reset(10)

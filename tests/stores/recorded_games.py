@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from scanline import stacks
 from scanline.records import Batch, Experience, Slot, Spaces
 from scanline.stores import Replay
 
@@ -34,6 +35,7 @@ class Game:
 
     frames: list[Tensor] = field(default_factory=list)  # before each step, and one more
     started: list[int] = field(default_factory=list)  # index of the first frame of the episode
+    starts: dict[int, Tensor] = field(default_factory=dict)  # frames [S - 1, ...] before that one
     finals: dict[int, Tensor] = field(default_factory=dict)  # last frame after an ended step
     actions: list[int] = field(default_factory=list)
     rewards: list[float] = field(default_factory=list)
@@ -53,6 +55,13 @@ class Games:
         for game in self.games:
             game.frames.append(self._frame())
             game.started.append(0)
+            self._begin(game)
+
+    def _begin(self, game: Game) -> None:
+        """Makes the frames that fill the stack of an episode whose first frame is the newest."""
+        num = self.spaces.num_start_frames
+        if num:
+            game.starts[len(game.frames) - 1] = torch.stack([self._frame() for _ in range(num)])
 
     def _frame(self) -> Tensor:
         self._num_frames += 1
@@ -73,6 +82,7 @@ class Games:
                 game.finals[len(game.frames) - 2] = game.frames[-1]
             game.frames[-1] = self._frame()
             game.started[-1] = len(game.frames) - 1
+            self._begin(game)
 
     def _step(self, game: Game) -> dict[str, object]:
         step = len(game.actions)
@@ -89,17 +99,23 @@ class Games:
             game.finals[step] = self._frame()
         game.frames.append(self._frame())
         game.started.append(step + 1 if over else game.started[-1])
+        if over:
+            self._begin(game)
         return {"terminated": terminated, "truncated": truncated, "life_lost": life_lost}
 
     def fill(self, slot: Slot, envs: range, agent_steps: int = 0) -> Experience:
         """T steps of some games, written as the lockstep sampler writes them."""
         slot.finals.clear()
+        slot.starts.clear()
         slot.agent_steps = agent_steps
         for b, env in enumerate(envs):
             game = self.games[env]
             self._write_window(slot, b, game)
             for t in range(slot.num_steps):
                 self._write_step(slot, t, b, game)
+            first = len(game.actions) - slot.num_steps
+            own = {(k - first, b): start for k, start in game.starts.items()}
+            slot.starts |= stacks.starts_from(own, 0, slot.stack)
         slot.version[:] = agent_steps
         return Experience(slot)
 
@@ -130,13 +146,15 @@ class Games:
 
     def observation(self, game: Game, k: int) -> Tensor:
         """By definition: the last S frames of the same episode, padded."""
-        return self._stack(game.frames[game.started[k] : k + 1])
+        return self._stack(game, k, game.frames[game.started[k] : k + 1])
 
     def final_observation(self, game: Game, k: int) -> Tensor:
         """The true last observation of an episode that ended with step k."""
-        return self._stack([*game.frames[game.started[k] : k + 1], game.finals[k]])
+        return self._stack(game, k, [*game.frames[game.started[k] : k + 1], game.finals[k]])
 
-    def _stack(self, episode: list[Tensor]) -> Tensor:
+    def _stack(self, game: Game, k: int, episode: list[Tensor]) -> Tensor:
+        if self.spaces.num_start_frames:
+            episode = [*game.starts[game.started[k]], *episode]
         newest = episode[-self.spaces.stack :]
         repeats = self.spaces.stack_padding == "repeat"
         first = newest[0] if repeats else torch.zeros(FRAME)

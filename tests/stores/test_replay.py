@@ -25,6 +25,7 @@ from scanline.stores import (
 from stores.recorded_games import Games, assert_batch_is_true, poison, spaces, steps_of
 
 RULES: list[Sampling] = [UniformSampling(), PrioritisedSampling()]
+PADDINGS = ["zeros", "repeat", "noop-steps"]
 
 
 def quiet(text: str) -> None:
@@ -53,9 +54,7 @@ def make(
 @st.composite
 def stores(draw: st.DrawFn) -> tuple[Replay, Games]:
     """An unstaged replay and the games to fill it with."""
-    own = spaces(
-        draw(st.integers(1, 4)), draw(st.sampled_from(["zeros", "repeat"])), draw(st.booleans())
-    )
+    own = spaces(draw(st.integers(1, 4)), draw(st.sampled_from(PADDINGS)), draw(st.booleans()))
     shape = ReplayShape(
         num_envs=draw(st.integers(1, 3)), rollout_agent_steps=draw(st.integers(1, 6))
     )
@@ -103,10 +102,10 @@ def test_exactly_the_steps_with_a_whole_past_and_future_are_drawn(
 
 
 @pytest.mark.parametrize("flush", ["full", "completed"])
-@given(st.integers(0, 10**6), st.integers(1, 3))
+@given(st.integers(0, 10**6), st.integers(1, 3), st.sampled_from(PADDINGS))
 @settings(max_examples=25, deadline=None)
-def test_staged_steps_wait_for_the_commit(flush: str, seed: int, n_step: int) -> None:
-    own = spaces(3)
+def test_staged_steps_wait_for_the_commit(flush: str, seed: int, n_step: int, padding: str) -> None:
+    own = spaces(3, padding)
     shape = ReplayShape(num_envs=4, rollout_agent_steps=3, num_writers=2, staged_agent_steps=4 * 6)
     replay = make(own, shape, n_step=n_step, flush=flush)
     games = Games(own, 4, seed, end_chance=0.1)
@@ -230,6 +229,8 @@ def copy_slot(source: Slot, target: Slot) -> None:
         if isinstance(value, torch.Tensor):
             getattr(target, name).copy_(value)
     target.finals[:] = source.finals
+    target.starts.clear()
+    target.starts.update(source.starts)
     target.agent_steps = source.agent_steps
 
 
@@ -261,10 +262,12 @@ def test_load_without_its_rows_is_refused() -> None:
         make(own, shape, capacity_agent_steps=40).load(replay.state())
 
 
-@given(st.integers(0, 10**6), st.integers(1, 4), st.integers(1, 4))
+@given(st.integers(0, 10**6), st.integers(1, 4), st.integers(1, 4), st.sampled_from(PADDINGS))
 @settings(max_examples=25, deadline=None)
-def test_after_a_cut_no_draw_mixes_two_games(seed: int, stack: int, n_step: int) -> None:
-    own = spaces(stack)
+def test_after_a_cut_no_draw_mixes_two_games(
+    seed: int, stack: int, n_step: int, padding: str
+) -> None:
+    own = spaces(stack, padding)
     replay = make(own, ReplayShape(num_envs=2, rollout_agent_steps=3), n_step=n_step)
     games = Games(own, 2, seed, end_chance=0.1)
     for _ in range(4):
@@ -349,7 +352,7 @@ def test_drawing_reuses_its_memory(rule: Sampling) -> None:
     assert peak < 40_000
 
 
-@pytest.mark.parametrize("padding", ["zeros", "repeat"])
+@pytest.mark.parametrize("padding", PADDINGS)
 def test_uniform_draws_are_uniform(padding: str) -> None:
     own = spaces(2, padding)
     shape = ReplayShape(num_envs=3, rollout_agent_steps=5, num_writers=3)
@@ -385,3 +388,14 @@ def test_another_reader_draws_batches_of_its_own_and_disturbs_nothing() -> None:
         mine, same = alone.sample(), shared.sample()
         assert torch.equal(mine.observations, same.observations)
         assert torch.equal(mine.actions, same.actions)
+
+
+def test_frames_of_starts_leave_the_pool_with_their_rows() -> None:
+    own = spaces(4, "noop-steps")
+    replay = make(own, ReplayShape(num_envs=2, rollout_agent_steps=3))
+    games = Games(own, 2, seed=1, end_chance=0.3)
+    for _ in range(80):
+        put(replay, games)
+    rows, _ = replay._pools["start"].kept()
+    assert 0 < len(rows) < 40
+    assert rows.min() >= replay.first_row()
