@@ -58,7 +58,7 @@ conformance: $(STAMP)  ## Compare all games with ALE frame by frame: 6 million f
 ROMS = $(shell $(BIN)/python -c 'from scanline import games; print(games.rom_path("pong").parent)')
 SANITIZED = -DSCANLINE_PYTHON=OFF -DSCANLINE_TESTS=ON -DCMAKE_BUILD_TYPE=Release -DSCANLINE_SANITIZE
 
-sanitize: $(STAMP)  ## Run the native tests and a million hostile frames per cartridge type with sanitizers: two hours
+sanitize: $(STAMP)  ## Run the native tests, a million hostile frames per cartridge type and a million forged snapshots with sanitizers: four hours
 	$(BIN)/cmake -S . -B build/address $(SANITIZED)=address,undefined
 	$(BIN)/cmake --build build/address --parallel
 	$(BIN)/ctest --test-dir build/address --output-on-failure
@@ -67,6 +67,7 @@ sanitize: $(STAMP)  ## Run the native tests and a million hostile frames per car
 	build/thread/native/tests/test_batch
 	build/thread/native/tests/test_standby
 	build/address/native/tests/hostile_roms 1000000 all $(ROMS)/*.bin
+	for shard in 1 2 3 4 5 6 7 8 9 10; do build/address/native/tests/fuzz_snapshots 100000 $$shard $(ROMS)/*.bin || exit 1; done
 
 clean:  ## Remove what was built, but no run
 	rm -rf $(VENV) build .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,7 +1,9 @@
 """The native test programs: built once by CMake, each one a test. Compiling takes minutes, so
-`make native` runs them and `make test` does not.
+`make native` runs them and `make test` does not; `.ci/run` builds and runs the few that matter most
+(SCANLINE_NATIVE_TESTS=short).
 
-`make sanitize` builds and runs the same programs with sanitizers, hostile cartridges at length.
+`make sanitize` builds and runs the same programs with sanitizers, hostile cartridges and forged
+snapshots at length.
 """
 
 from __future__ import annotations
@@ -22,9 +24,13 @@ BUILD = ROOT / "build" / "native-tests"
 CMAKE = shutil.which("cmake", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
 OPTIONS = ("-DSCANLINE_PYTHON=OFF", "-DSCANLINE_TESTS=ON", "-DCMAKE_CXX_FLAGS_RELEASE=-O1")
 BUILD_SECONDS, RUN_SECONDS = 3000, 600
-HOSTILE_FRAMES = 2000
+HOSTILE_FRAMES, FORGED_RESTORES = 2000, 4000
+WANTED = os.environ.get("SCANLINE_NATIVE_TESTS")
+NAMES = sorted(path.stem for path in SOURCES.glob("test_*.cpp"))
+if WANTED == "short":
+    NAMES = ["test_batch", "test_loop_decoded", "test_state_check"]
 
-if not os.environ.get("SCANLINE_NATIVE_TESTS"):
+if not WANTED:
     pytest.skip("run by `make native`", allow_module_level=True)
 if CMAKE is None or shutil.which(os.environ.get("CXX", "c++")) is None:
     pytest.skip("native tests need CMake and a C++ compiler", allow_module_level=True)
@@ -36,7 +42,8 @@ def programs() -> Path:
     command = [str(CMAKE), "-S", str(ROOT), "-B", str(BUILD), *OPTIONS]
     if not (BUILD / "CMakeCache.txt").exists() and shutil.which("ninja"):
         command += ["-G", "Ninja"]
-    for step in (command, [str(CMAKE), "--build", str(BUILD), "--parallel"]):
+    build = [str(CMAKE), "--build", str(BUILD), "--parallel", "--target"]
+    for step in (command, [*build, "hostile_roms", "fuzz_snapshots", *NAMES]):
         done = subprocess.run(step, capture_output=True, text=True, timeout=BUILD_SECONDS)
         assert done.returncode == 0, done.stdout + done.stderr
     return BUILD / "native" / "tests"
@@ -50,7 +57,12 @@ def run(program: Path, *arguments: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("name", sorted(path.stem for path in SOURCES.glob("test_*.cpp")))
+def roms() -> list[str]:
+    pytest.importorskip("ale_py", reason="ale-py brings the ROMs")
+    return [str(path) for path in sorted(games.rom_path("pong").parent.glob("*.bin"))]
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_program(programs: Path, name: str) -> None:
     assert " 0 failures" in run(programs / name)
 
@@ -58,9 +70,14 @@ def test_program(programs: Path, name: str) -> None:
 def test_hostile_cartridges_of_every_type(
     programs: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    pytest.importorskip("ale_py", reason="ale-py brings the ROMs that are damaged")
-    roms = sorted(games.rom_path("pong").parent.glob("*.bin"))
-    table = run(programs / "hostile_roms", str(HOSTILE_FRAMES), "all", *map(str, roms))
+    table = run(programs / "hostile_roms", str(HOSTILE_FRAMES), "all", *roms())
     with capsys.disabled():
         print(f"\n{table}")
     assert len(table.splitlines()) == 1 + 9 + 1
+
+
+def test_forged_snapshots_of_every_type(programs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = run(programs / "fuzz_snapshots", str(FORGED_RESTORES), "0", *roms())
+    with capsys.disabled():
+        print(f"\n{table}")
+    assert len(table.splitlines()) == 2 + 9 + 1

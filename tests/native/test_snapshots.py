@@ -79,7 +79,9 @@ def patched(snapshot: bytes, offset: int, value: bytes) -> bytes:
     changed = bytearray(snapshot)
     place = HEADER_BYTES + offset
     changed[place : place + len(value)] = value
-    changed[CONTENT_AT : CONTENT_AT + 8] = struct.pack("<Q", fingerprint(changed[HEADER_BYTES:]))
+    changed[CONTENT_AT : CONTENT_AT + 8] = struct.pack(
+        "<Q", fingerprint(bytes(changed[HEADER_BYTES:]))
+    )
     return bytes(changed)
 
 

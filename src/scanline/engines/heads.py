@@ -25,7 +25,8 @@ class Bound:
     most: float
 
     def holds(self, value: Any) -> bool:
-        return type(value) is self.kind and (value is None or self.least <= value <= self.most)
+        exact = type(value) is self.kind
+        return exact and (value is None or self.least <= value <= self.most)
 
 
 NOTHING = Bound(type(None), 0, 0)
