@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from scanline import cli
+from scanline.algorithms import ActorCritic
+from scanline.errors import UserError
 
 CATCH = "scanline/Catch-v0"
 SHORT = ["--network", "mlp", "--num-workers", "0", "--torch-threads", "1", "--no-tensorboard"]
@@ -96,3 +101,69 @@ def test_help_names_every_setting_with_its_sentence(capsys: pytest.CaptureFixtur
 def test_no_words_give_the_usage(capsys: pytest.CaptureFixture[str]) -> None:
     assert run() == 0
     assert "scanline train RECIPE GAME" in capsys.readouterr().out
+
+
+def test_a_run_that_fails_inside_is_a_traceback_and_exit_code_1(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also if it is a `ValueError`, which a mistake of the user would be as well."""
+
+    def broken(self: ActorCritic, views: Any, batch: Any) -> Any:
+        raise kind("deep inside")
+
+    monkeypatch.setattr(ActorCritic, "loss", broken)
+    words = ["train", "a2c", CATCH, "--agent-steps", "800", *SHORT, "--no-live"]
+    for kind in (ValueError, ImportError):
+        with pytest.raises(kind, match="deep inside") as caught:
+            run(*words, "--out", str(tmp_path / kind.__name__))
+        assert not isinstance(caught.value, UserError)
+        assert "broken" in [entry.name for entry in caught.traceback]
+        assert "deep inside" not in capsys.readouterr().err
+
+
+def test_an_evaluation_that_fails_inside_is_a_traceback(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["a2c", CATCH, "--agent-steps", "80", *SHORT, "--no-live", "--out", str(tmp_path / "r")]
+    assert run("train", *words) == 0
+
+    def broken(self: ActorCritic, outputs: Any, context: Any) -> Any:
+        raise ValueError("deep inside")
+
+    monkeypatch.setattr(ActorCritic, "act", broken)
+    with pytest.raises(ValueError, match="deep inside"):
+        run("evaluate", str(tmp_path / "r"))
+
+
+def test_the_exit_code_of_a_process_that_fails_inside_is_1(tmp_path: Path) -> None:
+    """Seen from outside, with a recipe whose loss fails and with one that is refused."""
+    failing = tmp_path / "failing.py"
+    failing.write_text(
+        "import dataclasses\nfrom scanline import recipes\n"
+        "from scanline.algorithms import ActorCritic\n"
+        "class Failing(ActorCritic):\n"
+        "    def loss(self, views, batch):\n        raise ValueError('deep inside')\n"
+        "recipe = dataclasses.replace(recipes.find('a2c'), algorithm=Failing(), protocol='as-is')\n"
+    )
+    command = [sys.executable, "-m", "scanline", "train", str(failing), CATCH, *SHORT, "--no-live"]
+    done = subprocess.run(
+        [*command, "--out", str(tmp_path / "run")], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 1
+    assert "Traceback" in done.stderr and "deep inside" in done.stderr
+
+
+def test_a_disk_that_refuses_any_other_file_is_a_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(words: list[str]) -> int:
+        with open("/dev/full", "w") as file:
+            file.write("x")
+        return 0
+
+    monkeypatch.setattr(cli, "_list", full)
+    assert run("list", "games") == 2
+    assert "Could not write a file: the disk is full; " in capsys.readouterr().err
+    monkeypatch.setattr(cli, "_list", lambda words: open("/nowhere").fileno())
+    with pytest.raises(FileNotFoundError):
+        run("list", "games")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import resource
+import shutil
+import threading
 from pathlib import Path
 
 import pytest
@@ -98,3 +100,36 @@ def test_a_refused_row_is_one_sentence_and_the_files_close(tmp_path: Path) -> No
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     write(tmp_path, 1, 3)
     assert len((tmp_path / "progress.jsonl").read_text().splitlines()) == 3
+
+
+def test_an_event_that_does_not_fit_is_one_sentence_from_this_thread(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The event file holds what the others hold, so it reaches a limit of their size first."""
+    threads = threading.active_count()
+    files = RowFiles(tmp_path, 0, tensorboard=True)
+    assert threading.active_count() == threads, "no writer that could fail unseen"
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2_000, before[1]))
+    try:
+        with pytest.raises(DiskError, match=r"log files in .*: the file exceeds"):
+            for step in range(1_000):
+                files.write({"agent_steps": step, "x": 1}, {"agent_steps": step, "y": 1.5})
+        files.close()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    (events,) = tmp_path.glob("events*")
+    assert events.stat().st_size == 2_000 > (tmp_path / "progress.jsonl").stat().st_size
+    assert "Traceback" not in capfd.readouterr().err
+
+
+def test_files_that_were_removed_are_noticed_with_the_next_row(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    files = RowFiles(folder, 0, tensorboard=True)
+    files.write({"agent_steps": 1}, {"agent_steps": 1})
+    shutil.rmtree(folder)
+    with pytest.raises(DiskError, match=r"its folder was removed while the run wrote to it; start"):
+        files.write({"agent_steps": 2}, {"agent_steps": 2})
+    files.close()
+    assert not folder.exists()
