@@ -34,7 +34,7 @@ def test_every_recipe_s_plan_is_read_back_as_it_was(recipe: str) -> None:
     changes = {"seed": 7, "mode": 3, "target_score": 18.0}
     plan = make_plan(recipe, "pong", **changes)
     record = json.loads(json.dumps(settings.to_dict(plan)))
-    assert plan_from(record) == plan
+    assert plan_from(record, recipes.find(recipe)) == plan
     assert settings.differences(record, settings.to_dict(plan)) == []
 
 
