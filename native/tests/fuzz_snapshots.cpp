@@ -131,8 +131,8 @@ class GameStation : public Station {
   GameStation(const GameChoice& choice, const EnvSettings& settings)
       : batch_({choice}, {0}, settings, 1, 1),
         slot_(batch_.environments().slot(0)),
-        staging_(1, batch_.environments().frame_bytes()),
-        row_(staging_.arrays().row(0, batch_.environments().frame_bytes())) {
+        staging_(1, batch_.environments().row_bytes()),
+        row_(staging_.arrays().row(0, batch_.environments().row_bytes())) {
     slot_.load({5, EnvStream{{1, 2}, 3}});
     slot_.episode.reset(row_, scratch_);
     type = slot_.env.variant().rom.image().type;
