@@ -32,7 +32,7 @@ double microseconds_per_frame(const GameChoice& choice, i32 num_envs, i32 num_st
   if (what.resize == Resize::kNone) settings.height = 210, settings.width = 160;
   GameBatch batch({choice}, std::vector<i32>(static_cast<size_t>(num_envs), 0), settings, 1, 1);
   auto& envs = batch.environments();
-  Staging out(num_envs, envs.frame_bytes());
+  Staging out(num_envs, envs.row_bytes());
   std::vector<Seed> seeds;
   for (i32 i = 0; i < num_envs; ++i) seeds.push_back({u32(i), EnvStream{{1, 2}, u32(i)}});
   const auto deadline = GameBatch::Environments::Clock::now() + std::chrono::hours(1);

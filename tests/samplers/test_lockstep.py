@@ -171,3 +171,21 @@ def test_groups_that_do_not_divide_are_refused() -> None:
         SamplingSettings(num_envs=0)
     with pytest.raises(ValueError, match="'up-to' or 'all'"):
         SamplingSettings(decorrelation_draw="some")  # type: ignore[arg-type]
+
+
+def test_a_state_without_the_frames_of_young_stacks_is_refused() -> None:
+    settings = EngineSettings(game="qbert", num_envs=2, protocol=protocols.get("paac"), seed=4)
+    sampler = LockstepSampler(engines.build("native", settings), seed=4)
+    sampler.reset()
+    state = sampler.state()
+    assert state["starts"]["at"] == [[0, 0], [0, 1]]
+    short = [frames[1:] for frames in state["starts"]["frames"]]
+    for wrong in (
+        {"at": [[0, 0]], "frames": state["starts"]["frames"][:1]},
+        {"at": [[1, 0], [0, 1]], "frames": state["starts"]["frames"]},
+        {"at": state["starts"]["at"], "frames": short},
+    ):
+        with pytest.raises(ValueError, match="frames that fill the stacks"):
+            sampler.load(state | {"starts": wrong})
+    sampler.load(state)
+    sampler.engine.close()

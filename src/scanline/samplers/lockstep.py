@@ -253,7 +253,8 @@ class LockstepSampler:
             start = resting.start_of(place)
             self._edge.frames[-1, place] = start.frame[0]
             self._edge.depth[place], self._scratch.lives[place] = 1, start.lives[0]
-            self._edge.starts[0, place] = torch.from_numpy(start.start_frames[0].copy())
+            if self._engine.spaces.num_start_frames:
+                self._edge.starts[0, place] = torch.from_numpy(start.start_frames[0].copy())
 
     def _course_of(self, slot: Slot) -> Course:
         """The slot's views; made once for each."""
@@ -307,6 +308,20 @@ class LockstepSampler:
         if not self.games_go_on:
             self.abandon()
             return
-        starts = stacks.starts_of(state["starts"])
+        starts = self._checked_starts(state, depth)
         Edge(to_array(state["window"]), depth, starts).copy_to(self._edge)
         self._engine.restore(state["environments"])
+
+    def _checked_starts(self, state: State, depth: Array) -> stacks.Starts:
+        """What fills young stacks: every one of them has it, and none is of another shape."""
+        starts, spaces = stacks.starts_of(state["starts"]), self._engine.spaces
+        shape = (spaces.num_start_frames, *spaces.frame_shape)
+        young = np.flatnonzero(depth <= spaces.num_start_frames).tolist()
+        missing = [env for env in young if (1 - int(depth[env]), env) not in starts]
+        if missing or any(frames.shape != shape for frames in starts.values()):
+            raise ValueError(
+                f"The frames that fill the stacks of environments {missing or young} are missing "
+                f"or not of shape {shape}; the checkpoint was changed, so continue from another "
+                "one."
+            )
+        return starts
