@@ -164,6 +164,6 @@ def test_a_disk_that_refuses_any_other_file_is_a_sentence(
     monkeypatch.setattr(cli, "_list", full)
     assert run("list", "games") == 2
     assert "Could not write a file: the disk is full; " in capsys.readouterr().err
-    monkeypatch.setattr(cli, "_list", lambda words: open("/nowhere").fileno())
+    monkeypatch.setattr(cli, "_list", lambda words: len(Path("/nowhere").read_bytes()))
     with pytest.raises(FileNotFoundError):
         run("list", "games")

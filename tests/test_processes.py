@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from scanline import processes
+from scanline.errors import RefusedError, UserError
 from scanline.processes import Crew, Link, SharedArrays, WorkerLost, hire
 
 FIELDS = {"number": ((3,), "int64"), "flag": ((5,), "bool")}
@@ -194,3 +195,14 @@ def test_workers_of_a_killed_parent_end_by_themselves(entry: str, args: str) -> 
         if is_running(pid):
             os.kill(pid, signal.SIGKILL)
     assert gone
+
+
+def mistaken(link: Link) -> None:
+    raise RefusedError("it must be 3; use 3.")
+
+
+def test_a_user_s_mistake_in_a_worker_is_the_same_sentence_here() -> None:
+    crew = hire(mistaken, [()])
+    with pytest.raises(UserError, match=r"^it must be 3; use 3\.$"):
+        crew.answers(30.0)
+    crew.close()

@@ -135,7 +135,7 @@ def _train(words: list[str]) -> int:
     run = training.carry_out(plan, out=out, resume=options.resume, signals=signals)
     if options.film and run.stop.kind != "signal":
         print("Filming a game ...")
-        _print_film(training.film(run.folder))
+        _print_film(training.film(run.folder, recipe=plan.recipe, game=plan.game))
     return 0
 
 

@@ -27,7 +27,7 @@ def test_a_second_writer_is_refused_until_the_first_is_done(tmp_path: Path) -> N
     Lock(tmp_path).release()
 
 
-@pytest.mark.parametrize("record", ["", "{", "[]", '{"host": "x"}'])
+@pytest.mark.parametrize("record", ["", "{", "[]", '{"host": "x"}', '{"pid": "x"}', "[" * 3_000])
 def test_a_lock_without_content_is_taken_over(tmp_path: Path, record: str) -> None:
     (tmp_path / LOCK).write_text(record)
     Lock(tmp_path).release()

@@ -102,6 +102,11 @@ def test_a_refused_row_is_one_sentence_and_the_files_close(tmp_path: Path) -> No
     assert len((tmp_path / "progress.jsonl").read_text().splitlines()) == 3
 
 
+def write_many(files: RowFiles) -> None:
+    for step in range(1_000):
+        files.write({"agent_steps": step, "x": 1}, {"agent_steps": step, "y": 1.5})
+
+
 def test_an_event_that_does_not_fit_is_one_sentence_from_this_thread(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -113,8 +118,7 @@ def test_an_event_that_does_not_fit_is_one_sentence_from_this_thread(
     resource.setrlimit(resource.RLIMIT_FSIZE, (2_000, before[1]))
     try:
         with pytest.raises(DiskError, match=r"log files in .*: the file exceeds"):
-            for step in range(1_000):
-                files.write({"agent_steps": step, "x": 1}, {"agent_steps": step, "y": 1.5})
+            write_many(files)
         files.close()
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -60,3 +61,16 @@ def test_a_native_call_that_holds_the_interpreter_is_seen_as_well(tmp_path: Path
             assert seen.startswith("Timeout (0:00:01.2") and "line 9 in <module>" in seen, seen
     """
     subprocess.run([sys.executable, "-c", textwrap.dedent(script), tmp_path], check=True)
+
+
+def test_a_removed_folder_and_a_full_disk_are_not_its_to_report(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / REPORT).symlink_to("/dev/full")
+    settings = WatchdogSettings(stuck_seconds=0.2)
+    with Watchdog(folder, settings, position=lambda: 7, part=lambda: "x"):
+        shutil.rmtree(folder)
+        waits_here(0.6)
+    assert "could not be written to" in capfd.readouterr().err

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +12,7 @@ import pytest
 import torch
 
 import scanline
-from scanline import training
+from scanline import cli, training
 from scanline._native import layer_threads
 from scanline.networks import kernels
 from scanline.runners.session import Session
@@ -116,12 +115,11 @@ def test_a_caller_s_memory_is_allocated_as_before(
     assert kept
 
 
-def test_a_command_s_process_is_its_own() -> None:
-    code = (
-        "import sys; from scanline import cli; from scanline.networks import kernels\n"
-        "sys.argv = ['scanline', 'train']\n"
-        "assert cli.main(['train']) == 2 and not kernels._is_own_process\n"
-        "assert cli.main() == 2 and kernels._is_own_process\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stderr
+def test_a_command_s_process_is_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """But not one that calls the command line as a function."""
+    monkeypatch.setattr(kernels, "_is_own_process", False)
+    monkeypatch.setattr(sys, "argv", ["scanline", "train"])
+    assert cli.main(["train"]) == 2
+    assert not kernels._is_own_process
+    assert cli.main() == 2
+    assert kernels._is_own_process

@@ -168,9 +168,22 @@ def test_a_run_that_is_resumed_names_its_file_and_notices_that_it_was_edited(
     train(str(file), run, resume=True, agent_steps=320)
     moved = own_file(tmp_path / "moved")
     moved.write_text(FILE + "# edited\n")
-    with pytest.warns(UserWarning, match="recipe_sha256 was"):
-        train(str(moved), run, resume=True, agent_steps=480)
+    said: list[str] = []
+    train(str(moved), run, resume=True, agent_steps=480, say=said.append)
+    assert any("recipe_sha256 was" in sentence for sentence in said)
     assert scanline.load_policy(run).plan.recipe.source == str(moved)
+
+
+def test_a_run_is_filmed_where_its_file_could_not_be_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "state").write_text("a file in its place")
+    monkeypatch.setenv(trust.STATE_VARIABLE, str(tmp_path / "state"))
+    words = ["--agent-steps=40", "--num-workers=0", "--torch-threads=1", "--no-live", "--film"]
+    names = [str(own_file(tmp_path)), CATCH, "--network=mlp", "--out", str(tmp_path / "run")]
+    with pytest.warns(UserWarning, match="could not be recorded"):
+        assert cli.main(["train", *names, *words]) == 0
+    assert list((tmp_path / "run").glob("*.gif"))
 
 
 def test_a_module_that_a_folder_from_elsewhere_names_is_not_imported(
