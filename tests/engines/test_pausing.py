@@ -23,12 +23,12 @@ class Switch:
         return self.is_on
 
 
-def engine(is_paused: Switch | None = None) -> Engine:
+def engine(is_paused: Switch | None = None, stack: int = 1) -> Engine:
     settings = EngineSettings(
         game="scanline/Catch-v0",
         num_envs=NUM_ENVS,
         num_groups=NUM_GROUPS,
-        protocol=protocols.get("as-is"),
+        protocol=protocols.get("as-is").replace(stack=stack),
         num_workers=0,
         is_paused=is_paused,
     )
@@ -99,3 +99,19 @@ def test_steps_of_both_kinds_are_ready_and_are_received_as_they_were_sent() -> N
     assert np.array_equal(out[1].frame, before[1])
     assert made.poll(0.0) == []
     made.close()
+
+
+def test_stacks_count_as_full_from_a_pause_until_the_next_game() -> None:
+    switch = Switch()
+    stack, pausable = 20, engine(switch, stack=20)
+    out = arrays(pausable)
+    pausable.reset(0, out)
+    switch.is_on = True
+    assert step(pausable, out).depth.tolist() == [stack] * ENVS.stop
+    switch.is_on = False
+    for _ in range(200):
+        if step(pausable, out).terminated.any():
+            break
+        assert out.depth.tolist() == [stack] * ENVS.stop
+    assert out.depth[out.terminated].tolist() == [1] * int(out.terminated.sum())
+    pausable.close()

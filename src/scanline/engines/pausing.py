@@ -5,12 +5,15 @@ paused, steps that are finished at once: nothing is emulated, gained or ended, a
 they are in the caller's arrays, which are those of earlier play. Knows nothing of what is stepped.
 
 A run on it acts and learns as before, with the same arrays, batches, threads and processes; what is
-left out is the environments' part. Afterwards the environments go on from where they were.
+left out is the environments' part. Afterwards the environments go on from where they were. Stacks
+count as full from a paused step until the next start of a game: the frames before are not its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+
+import numpy as np
 
 from ..records import Array, Spaces, StepArrays
 from .interface import Engine, EngineSettings
@@ -26,6 +29,8 @@ class PausableEngine:
         self.settings: EngineSettings = inner.settings
         self.spaces: Spaces = inner.spaces
         self._skipped: dict[int, None] = {}  # groups in flight whose step is none, in order
+        groups = (inner.settings.num_groups, inner.settings.group_size)
+        self._is_full = np.zeros(groups, np.bool_)  # stacks that hold frames of a pause
 
     def reset(
         self, group: int, out: StepArrays, mask: Array | None = None, seed: int | None = None
@@ -41,8 +46,12 @@ class PausableEngine:
     def recv(self, group: int, out: StepArrays) -> None:
         if group not in self._skipped:
             self._inner.recv(group, out)
+            self._is_full[group] &= out.depth > 1
+            out.depth[self._is_full[group]] = self.spaces.stack
             return
         del self._skipped[group]
+        self._is_full[group] = True
+        out.depth[...] = self.spaces.stack
         for each in (out.reward, out.raw_reward, out.terminated, out.truncated, out.life_lost):
             each[...] = 0
 
