@@ -4,14 +4,17 @@
 // arrays of a step come as one tuple, in the order of StepArrays in records.py:
 // frame, depth, reward, raw_reward, terminated, truncated, life_lost, lives, final_frame,
 // start_frames; or as a StepTarget that was made of it, so that ten arrays are looked at once.
+// Arrays that threads write to are kept alive until they are done.
 #include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <cstdio>
+#include <memory>
 #include <optional>
 
 #include "../cpu/game_batch.h"
+#include "arrays.h"
 #include "screens.h"
 #include "settings_from.h"
 
@@ -19,75 +22,64 @@ namespace scanline {
 namespace {
 
 using Clock = GameBatch::Environments::Clock;
+using Claim = GameBatch::Environments::Claim;
 
-template <class T>
-using Column = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Frames = nb::ndarray<u8, nb::c_contig, nb::device::cpu>;
-using Mask = nb::ndarray<const bool, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+const char* const kTenArrays = "out must be a tuple of the ten arrays of a step";
 
-constexpr int kNumArrays = 10;
-const char* const kArrayNames[kNumArrays] = {
-    "frame",     "depth",     "reward", "raw_reward",  "terminated",
-    "truncated", "life_lost", "lives",  "final_frame", "start_frames"};
-
-constexpr const char* kFrames = "uint8 [b, frame]";
-constexpr const char* kStartFrames = "uint8 [b, start frames, frame]";
-
-[[noreturn]] void refuse_array(int place, const char* wanted) {
-  throw nb::type_error((std::string(kArrayNames[place]) + " must be a writable, C-contiguous " +
-                        wanted + " array with one entry per environment of the group.")
-                           .c_str());
+// Keeps a Python object from any thread.
+std::shared_ptr<const void> kept(nb::object object) {
+  return {object.release().ptr(), [](const void* pointer) {
+            const nb::gil_scoped_acquire gil;
+            Py_DECREF(static_cast<PyObject*>(const_cast<void*>(pointer)));
+          }};
 }
 
-template <class T>
-T* column(const nb::tuple& out, int place, size_t size, const char* dtype) {
-  Column<T> array;
-  if (!nb::try_cast(out[place], array, false) || array.shape(0) != size) refuse_array(place, dtype);
-  return array.data();
+[[noreturn]] void refuse_rows(const char* name, i32 size, i32 wanted_bytes, size_t given,
+                              i32 given_bytes) {
+  refuse(std::string(name) + " must be an array of " + std::to_string(size) + " rows of " +
+         std::to_string(wanted_bytes) + " bytes, not of " + std::to_string(given) + " rows of " +
+         std::to_string(given_bytes) + ".");
 }
 
-Frames frames(const nb::tuple& out, int place, size_t size) {
-  Frames array;
-  if (!nb::try_cast(out[place], array, false) || array.ndim() < 2 || array.shape(0) != size)
-    refuse_array(place, kFrames);
-  return array;
-}
-
-// Arrays that a step is written to, which live as long as it does.
+// Arrays that a step is written to, which live as long as it does or a job writes to them.
 class StepTarget {
  public:
-  explicit StepTarget(nb::tuple out) : out_(std::move(out)) {
-    Frames frame;
-    if (out_.size() != kNumArrays)
-      throw nb::type_error("out must be a tuple of the ten arrays of a step.");
-    if (!nb::try_cast(out_[0], frame, false) || frame.ndim() < 2) refuse_array(0, kFrames);
-    size_ = frame.shape(0);
-    arrays_.frame = frame.data();
-    arrays_.depth = column<u8>(out_, 1, size_, "uint8");
-    arrays_.reward = column<float>(out_, 2, size_, "float32");
-    arrays_.raw_reward = column<float>(out_, 3, size_, "float32");
-    arrays_.terminated = column<bool>(out_, 4, size_, "bool");
-    arrays_.truncated = column<bool>(out_, 5, size_, "bool");
-    arrays_.life_lost = column<bool>(out_, 6, size_, "bool");
-    arrays_.lives = column<i32>(out_, 7, size_, "int32");
-    const Frames final_frame = frames(out_, 8, size_), start_frames = frames(out_, 9, size_);
-    if (final_frame.size() != frame.size()) refuse_array(8, kFrames);
-    arrays_.final_frame = final_frame.data();
-    arrays_.start_frames = start_frames.data();
-    if (size_ == 0) return;
-    bytes_ = {static_cast<i32>(frame.size() / size_),
-              static_cast<i32>(start_frames.size() / size_)};
+  explicit StepTarget(nb::handle given) {
+    const nb::tuple out = tuple_of(given, 10, kTenArrays);
+    const Array<u8> frame(out[0], "frame"), final_frame(out[8], "final_frame"),
+        start_frames(out[9], "start_frames");
+    size_ = frame.shape().empty() ? 0 : frame.shape()[0];
+    const size_t frame_bytes = size_ ? frame.size() / size_ : 0;
+    const size_t start_bytes = size_ ? start_frames.size() / size_ : 0;
+    bytes_ = {static_cast<i32>(frame_bytes), static_cast<i32>(start_bytes)};
+    arrays_.frame = frame.rows(size_, frame_bytes);
+    arrays_.depth = column<u8>(out[1], "depth");
+    arrays_.reward = column<float>(out[2], "reward");
+    arrays_.raw_reward = column<float>(out[3], "raw_reward");
+    arrays_.terminated = column<bool>(out[4], "terminated");
+    arrays_.truncated = column<bool>(out[5], "truncated");
+    arrays_.life_lost = column<bool>(out[6], "life_lost");
+    arrays_.lives = column<i32>(out[7], "lives");
+    arrays_.final_frame = final_frame.rows(size_, frame_bytes);
+    arrays_.start_frames = start_frames.rows(size_, start_bytes);
+    arrays_.owner = kept(out);
   }
 
   // Refuses a group of other sizes.
   const StepArrays& arrays(i32 size, const RowBytes& bytes) const {
-    if (size_ != static_cast<size_t>(size) || bytes_.frame != bytes.frame) refuse_array(0, kFrames);
-    if (bytes_.start_frames != bytes.start_frames) refuse_array(9, kStartFrames);
+    if (size_ != static_cast<size_t>(size) || bytes_.frame != bytes.frame)
+      refuse_rows("frame", size, bytes.frame, size_, bytes_.frame);
+    if (bytes_.start_frames != bytes.start_frames)
+      refuse_rows("start_frames", size, bytes.start_frames, size_, bytes_.start_frames);
     return arrays_;
   }
 
  private:
-  nb::tuple out_;
+  template <class T>
+  T* column(nb::handle given, const char* name) const {
+    return Array<T>(given, name, {size_}).data();
+  }
+
   size_t size_ = 0;
   RowBytes bytes_;
   StepArrays arrays_;
@@ -105,12 +97,18 @@ void check(const Outcome& outcome, i32 group) {
     case Status::kOk:
       return;
     case Status::kBusy:
-      raise(PyExc_RuntimeError, where + " has results in flight; receive them first.");
+      raise(PyExc_RuntimeError,
+            where + " has results in flight or is used by another call; receive them first.");
+    case Status::kLate:
+      raise(PyExc_RuntimeError, where +
+                                    " is in flight: a reset that ran out of time still runs; "
+                                    "reset it again, which waits for it.");
     case Status::kNotSent:
       raise(PyExc_RuntimeError, "Nothing was sent to group " + std::to_string(group) +
                                     "; send actions before receiving.");
     case Status::kNotReset:
-      raise(PyExc_RuntimeError, env + " was never reset; reset it with a seed first.");
+      raise(PyExc_RuntimeError,
+            env + " was never reset, or its last step failed; reset it with a seed first.");
     case Status::kEnded:
       raise(PyExc_RuntimeError, "Environments such as " + std::to_string(outcome.env) +
                                     " have ended and autoreset is disabled; reset them first " +
@@ -118,7 +116,7 @@ void check(const Outcome& outcome, i32 group) {
     case Status::kBadAction:
       raise(PyExc_ValueError, env + " was given an action outside of its set.");
     case Status::kTimeout:
-      raise(PyExc_TimeoutError, where + " did not finish its step in time.");
+      raise(PyExc_TimeoutError, where + " did not finish in time.");
   }
 }
 
@@ -130,7 +128,15 @@ class PyBatch {
     const std::vector<GameChoice> choices = choices_from(games);
     check_sizes(games_of_envs, static_cast<i32>(choices.size()), num_groups, num_threads);
     nb::gil_scoped_release release;
-    batch_.emplace(choices, games_of_envs, settings_, num_groups, num_threads);
+    batch_ =
+        std::make_unique<GameBatch>(choices, games_of_envs, settings_, num_groups, num_threads);
+  }
+
+  ~PyBatch() {
+    if (!batch_ || envs().stop()) return;
+    std::fputs("A step did not end when its batch did; the batch's memory is left alone.\n",
+               stderr);
+    (void)batch_.release();
   }
 
   void reset(int group, nb::handle out, nb::object mask, nb::object seeds, nb::object keys,
@@ -138,12 +144,10 @@ class PyBatch {
     check_group(group);
     const StepArrays arrays = arrays_from(out);
     GameBatch::Environments::Reset how;
-    Mask mask_array;
+    std::optional<Array<const bool>> chosen;
     if (!mask.is_none()) {
-      if (!nb::try_cast(mask, mask_array, false) ||
-          static_cast<i32>(mask_array.shape(0)) != envs().group_size())
-        throw nb::type_error("mask must be a bool array with one entry per environment.");
-      how.mask = mask_array.data();
+      chosen.emplace(entries<const bool>(mask, "mask", envs().group_size()));
+      how.mask = chosen->data();
     }
     const std::vector<Seed> all = seeds_from(seeds, keys);
     how.seeds = all.empty() ? nullptr : all.data();
@@ -152,14 +156,13 @@ class PyBatch {
           group);
   }
 
-  void send(int group, Column<const i64> actions, nb::object out) {
+  void send(int group, nb::handle actions, nb::object out) {
     check_group(group);
-    if (static_cast<i32>(actions.shape(0)) != envs().group_size())
-      refuse("actions must be int64 with one entry per environment of the group.");
+    const auto chosen = entries<const i64>(actions, "actions", envs().group_size());
     const std::optional<StepArrays> arrays = arrays_if_any(out);
-    const i64* data = actions.data();
-    check(without_gil([&] { return envs().send(group, data, arrays ? &*arrays : nullptr); }),
-          group);
+    check(
+        without_gil([&] { return envs().send(group, chosen.data(), arrays ? &*arrays : nullptr); }),
+        group);
   }
 
   void recv(int group, nb::object out, double timeout_seconds) {
@@ -179,7 +182,8 @@ class PyBatch {
   }
 
   nb::bytes snapshot(int env) {
-    check_rest(env);
+    const Claim claim(envs(), group_of(env));
+    check({claim.status(), -1}, group_of(env));
     auto& slot = envs().slot(env);
     if (!slot.env.is_loaded()) raise(PyExc_RuntimeError, "Reset before taking a snapshot.");
     const std::vector<u8> bytes = snapshot_of(slot);
@@ -187,7 +191,8 @@ class PyBatch {
   }
 
   void restore(int env, nb::bytes bytes) {
-    check_rest(env);
+    const Claim claim(envs(), group_of(env));
+    check({claim.status(), -1}, group_of(env));
     refuse_snapshot(scanline::restore(envs().slot(env), reinterpret_cast<const u8*>(bytes.data()),
                                       bytes.size()));
   }
@@ -206,14 +211,16 @@ class PyBatch {
 
   // Keeps the pictures of an environment from now on, until its game starts anew.
   void start_recording(int env) {
-    check_rest(env);
+    const Claim claim(envs(), group_of(env));
+    check({claim.status(), -1}, group_of(env));
     if (!envs().slot(env).env.is_loaded()) raise(PyExc_RuntimeError, "Reset before recording.");
     envs().slot(env).env.start_recording();
   }
 
   // Colours [frames, height, 160, 3] of the pictures kept since the last call.
-  Array take_recorded(int env) {
-    check_rest(env);
+  Screens take_recorded(int env) {
+    const Claim claim(envs(), group_of(env));
+    check({claim.status(), -1}, group_of(env));
     GameEnvironment& game = envs().slot(env).env;
     if (!game.is_loaded()) raise(PyExc_RuntimeError, "Reset before recording.");
     const std::vector<u8> indices = game.take_recorded();
@@ -223,12 +230,17 @@ class PyBatch {
   }
 
   // Frame counters of a group: total, and since the game's reset.
-  void counters(int group, Column<i32> frame_number, Column<i32> episode_frame_number) {
+  void counters(int group, nb::handle frame_number, nb::handle episode_frame_number) {
     check_group(group);
-    for (i32 i = 0; i < envs().group_size(); ++i) {
-      auto& env = envs().slot(group * envs().group_size() + i).env;
-      frame_number.data()[i] = env.is_loaded() ? env.frame_number() : 0;
-      episode_frame_number.data()[i] = env.is_loaded() ? env.episode_frame_number() : 0;
+    const i32 size = envs().group_size();
+    const auto total = entries<i32>(frame_number, "frame_number", size);
+    const auto of_episode = entries<i32>(episode_frame_number, "episode_frame_number", size);
+    const Claim claim(envs(), group);
+    check({claim.status(), -1}, group);
+    for (i32 i = 0; i < size; ++i) {
+      auto& env = envs().slot(group * size + i).env;
+      total.data()[i] = env.is_loaded() ? env.frame_number() : 0;
+      of_episode.data()[i] = env.is_loaded() ? env.episode_frame_number() : 0;
     }
   }
 
@@ -265,7 +277,8 @@ class PyBatch {
   static std::vector<GameChoice> choices_from(nb::list games) {
     std::vector<GameChoice> choices;
     for (nb::handle entry : games) {
-      const nb::tuple game = nb::cast<nb::tuple>(entry);
+      const nb::tuple game =
+          tuple_of(entry, 4, "a game must be a tuple of ROM, row, mode and difficulty");
       const nb::bytes rom = nb::cast<nb::bytes>(game[0]);
       GameChoice choice;
       choice.rom.assign(reinterpret_cast<const u8*>(rom.data()),
@@ -309,10 +322,9 @@ class PyBatch {
     if (!reason.empty()) refuse("This snapshot cannot be restored because " + reason + ".");
   }
 
-  void check_rest(int env) {
+  i32 group_of(int env) {
     check_env(env);
-    if (!envs().at_rest())
-      raise(PyExc_RuntimeError, "Results are in flight; receive them before a snapshot.");
+    return env / envs().group_size();
   }
 
   StepArrays arrays_from(nb::handle out) {
@@ -320,9 +332,7 @@ class PyBatch {
     const RowBytes& bytes = envs().row_bytes();
     if (nb::isinstance<StepTarget>(out))
       return nb::cast<const StepTarget&>(out).arrays(size, bytes);
-    if (!nb::isinstance<nb::tuple>(out))
-      throw nb::type_error("out must be a tuple of the ten arrays of a step.");
-    return StepTarget(nb::cast<nb::tuple>(out)).arrays(size, bytes);
+    return StepTarget(out).arrays(size, bytes);
   }
 
   std::optional<StepArrays> arrays_if_any(const nb::object& out) {
@@ -333,11 +343,8 @@ class PyBatch {
   std::vector<Seed> seeds_from(nb::object seeds, nb::object keys) {
     std::vector<Seed> all;
     if (seeds.is_none()) return all;
-    Column<const i64> array;
-    if (!nb::try_cast(seeds, array, false) ||
-        static_cast<i32>(array.shape(0)) != envs().group_size())
-      throw nb::type_error("seeds must be int64 with one entry per environment of the group.");
-    const nb::tuple key = nb::cast<nb::tuple>(keys);
+    const auto array = entries<const i64>(seeds, "seeds", envs().group_size());
+    const nb::tuple key = tuple_of(keys, 3, "key must be a tuple of two words and an env id");
     const u32 first = nb::cast<u32>(key[2]);
     for (i32 i = 0; i < envs().group_size(); ++i) {
       all.push_back(
@@ -348,13 +355,13 @@ class PyBatch {
   }
 
   EnvSettings settings_;
-  std::optional<GameBatch> batch_;
+  std::unique_ptr<GameBatch> batch_;
 };
 
 }  // namespace
 
 void bind_batch(nb::module_& m) {
-  nb::class_<StepTarget>(m, "StepTarget").def(nb::init<nb::tuple>(), nb::arg("out"));
+  nb::class_<StepTarget>(m, "StepTarget").def(nb::init<nb::handle>(), nb::arg("out"));
   nb::class_<PyBatch>(m, "Batch")
       .def(nb::init<nb::list, std::vector<i32>, nb::dict, int, int>(), nb::arg("games"),
            nb::arg("games_of_envs"), nb::arg("settings"), nb::arg("num_groups") = 1,
@@ -362,7 +369,7 @@ void bind_batch(nb::module_& m) {
       .def("reset", &PyBatch::reset, nb::arg("group"), nb::arg("out"), nb::arg("mask").none(),
            nb::arg("seeds").none(), nb::arg("key").none(), nb::arg("resume") = false,
            nb::arg("timeout_seconds") = 600.0)
-      .def("send", &PyBatch::send, nb::arg("group"), nb::arg("actions").noconvert(),
+      .def("send", &PyBatch::send, nb::arg("group"), nb::arg("actions"),
            nb::arg("out").none() = nb::none())
       .def("recv", &PyBatch::recv, nb::arg("group"), nb::arg("out").none() = nb::none(),
            nb::arg("timeout_seconds") = 60.0)
@@ -371,8 +378,8 @@ void bind_batch(nb::module_& m) {
       .def("restore", &PyBatch::restore, nb::arg("env"), nb::arg("snapshot"))
       .def("check_snapshot", &PyBatch::check_snapshot, nb::arg("env"), nb::arg("snapshot"))
       .def("actions", &PyBatch::actions, nb::arg("env"))
-      .def("counters", &PyBatch::counters, nb::arg("group"), nb::arg("frame_number").noconvert(),
-           nb::arg("episode_frame_number").noconvert())
+      .def("counters", &PyBatch::counters, nb::arg("group"), nb::arg("frame_number"),
+           nb::arg("episode_frame_number"))
       .def("start_recording", &PyBatch::start_recording, nb::arg("env"))
       .def("take_recorded", &PyBatch::take_recorded, nb::arg("env"))
       .def_prop_ro("frame_shape", &PyBatch::frame_shape)

@@ -52,23 +52,23 @@ class PyConsole {
     return ale_->act(static_cast<u32>(action), seen);
   }
 
-  Array ram() {
-    Array out = fresh_array({128});
+  Screens ram() {
+    Screens out = fresh_array({128});
     std::memcpy(out.data(), ale_->ram(), 128);
     return out;
   }
-  Array screen() {
-    Array out = fresh_array({height(), 160});
+  Screens screen() {
+    Screens out = fresh_array({height(), 160});
     std::memcpy(out.data(), picture(), out.size());
     return out;
   }
-  Array screen_gray() {
-    Array out = fresh_array({height(), 160});
+  Screens screen_gray() {
+    Screens out = fresh_array({height(), 160});
     const u8* indices = picture();
     for (size_t i = 0; i < out.size(); ++i) out.data()[i] = palette_->grey[indices[i]];
     return out;
   }
-  Array screen_rgb() { return coloured(*palette_, picture(), {height(), 160}); }
+  Screens screen_rgb() { return coloured(*palette_, picture(), {height(), 160}); }
 
   int lives() const { return ale_->lives(); }
   bool game_over() const { return ale_->game_over(); }

@@ -1,34 +1,33 @@
 // observer.cpp -- the observation pass for Python, so that tests can compare it with OpenCV and
 // Pillow without an emulator.
 #include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
 
 #include "../env/observe.h"
+#include "arrays.h"
 #include "settings_from.h"
 
 namespace scanline {
 
-using Picture = nb::ndarray<const u8, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using Bytes = nb::ndarray<u8, nb::c_contig, nb::device::cpu>;
-using Table = nb::ndarray<const u8, nb::shape<256>, nb::c_contig, nb::device::cpu>;
-using ColourTable = nb::ndarray<const u8, nb::shape<256, 3>, nb::c_contig, nb::device::cpu>;
-
 class PyObserver {
  public:
-  PyObserver(nb::dict settings, int source_height, Table grey, ColourTable rgb, bool portable)
+  PyObserver(nb::dict settings, int source_height, nb::handle grey, nb::handle rgb, bool portable)
       : height_(source_height),
-        observer_(checked(settings, source_height), source_height, {grey.data(), rgb.data()}) {
+        observer_(checked(settings, source_height), source_height,
+                  {Array<const u8>(grey, "grey", {256}).data(),
+                   Array<const u8>(rgb, "rgb", {256, 3}).data()}) {
     if (portable) observer_.use_portable();
   }
 
-  void observe(Picture older, Picture newer, Bytes out) {
-    check_picture(older);
-    check_picture(newer);
-    if (static_cast<int>(out.size()) != observer_.frame_bytes())
-      refuse("out has " + std::to_string(out.size()) + " bytes but a frame has " +
+  void observe(nb::handle older, nb::handle newer, nb::handle out) {
+    const std::vector<size_t> shape{static_cast<size_t>(height_), kScreenWidth};
+    const Array<const u8> first(older, "older", shape), second(newer, "newer", shape);
+    const Array<u8> target(out, "out");
+    if (target.size() != static_cast<size_t>(observer_.frame_bytes()))
+      refuse("out has " + std::to_string(target.size()) + " bytes but a frame has " +
              std::to_string(observer_.frame_bytes()) + ".");
+    static thread_local Observer::Scratch scratch;
     nb::gil_scoped_release release;
-    observer_.observe(older.data(), newer.data(), out.data(), scratch_);
+    observer_.observe(first.data(), second.data(), target.data(), scratch);
   }
 
  private:
@@ -38,19 +37,13 @@ class PyObserver {
     return settings;
   }
 
-  void check_picture(const Picture& picture) const {
-    if (static_cast<int>(picture.shape(0)) != height_ || picture.shape(1) != kScreenWidth)
-      refuse("a picture must have shape (" + std::to_string(height_) + ", 160).");
-  }
-
   int height_;
   Observer observer_;
-  Observer::Scratch scratch_;
 };
 
 void bind_observer(nb::module_& m) {
   nb::class_<PyObserver>(m, "Observer")
-      .def(nb::init<nb::dict, int, Table, ColourTable, bool>(), nb::arg("settings"),
+      .def(nb::init<nb::dict, int, nb::handle, nb::handle, bool>(), nb::arg("settings"),
            nb::arg("source_height"), nb::arg("grey"), nb::arg("rgb"), nb::arg("portable") = false)
       .def("observe", &PyObserver::observe, nb::arg("older"), nb::arg("newer"), nb::arg("out"));
   m.def("setting_fields", [] {

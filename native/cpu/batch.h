@@ -6,15 +6,19 @@
 // its own random stream, so results depend neither on the number of threads nor on the
 // neighbours. Nothing is allocated while stepping.
 //
-// Calls for different groups may come from different threads. Misuse (sending twice, stepping
-// before a reset) is answered by a Status; the binding turns it into a Python error.
+// Calls may come from different threads; a group is used by one at a time. Misuse (sending twice,
+// stepping before a reset) is answered by a Status; the binding turns it into a Python error. What
+// a job throws is thrown by the call that waits for it; its environment must be reset then. After a
+// timeout jobs go on: their arrays are kept alive, and the group is in use, until they are done.
 #pragma once
 
 #include <atomic>
+#include <exception>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "../threads/process.h"
 #include "step_arrays.h"
 #include "thread_pool.h"
 
@@ -22,7 +26,8 @@ namespace scanline {
 
 enum class Status : u8 {
   kOk,
-  kBusy,       // results of an earlier call have not been received
+  kBusy,       // results have not been received, or another call uses the group
+  kLate,       // a reset that ran out of time still runs
   kNotSent,    // nothing was sent
   kNotReset,   // an environment was stepped before its first reset
   kEnded,      // an ended environment must be reset first: autoreset is disabled
@@ -65,6 +70,14 @@ struct Slot {
 
 template <class Env>
 class Batch {
+  struct Group;
+  enum class Phase : u8 {
+    kRest,
+    kHeld,  // by a call
+    kSent,  // a step was sent and has not been received
+    kLate,  // a reset ran out of time, its jobs may still run
+  };
+
  public:
   using Clock = ThreadPool::Clock;
   using Slots = std::vector<std::unique_ptr<Slot<Env>>>;
@@ -74,14 +87,16 @@ class Batch {
         row_bytes_(bytes_of(*slots_[0]->rules)),
         staging_(num_envs(), row_bytes_),
         jobs_(slots_.size()),
-        pool_(num_threads, num_groups, [this](i32 env) { run(env); }) {
+        num_threads_(num_threads),
+        pool_(
+            std::make_unique<ThreadPool>(num_threads, num_groups, [this](i32 env) { run(env); })) {
     for (i32 g = 0; g < num_groups; ++g)
       groups_.emplace_back(new Group(group_size(num_groups), num_threads));
   }
 
   i32 num_envs() const { return static_cast<i32>(slots_.size()); }
   i32 num_groups() const { return static_cast<i32>(groups_.size()); }
-  i32 num_threads() const { return pool_.num_threads(); }
+  i32 num_threads() const { return num_threads_; }
   const RowBytes& row_bytes() const { return row_bytes_; }
   i32 group_size() const { return group_size(num_groups()); }
   Slot<Env>& slot(i32 env) { return *slots_[static_cast<size_t>(env)]; }
@@ -92,10 +107,13 @@ class Batch {
     bool resume = false;          // only do what an end or a lost life waits for
   };
 
-  // Starts episodes and waits for them.
+  // Starts episodes and waits for them; first for those of a reset that ran out of time.
   Outcome reset(i32 group, const StepArrays& out, const Reset& how, Clock::time_point deadline) {
-    Group& g = *groups_[static_cast<size_t>(group)];
-    if (g.sent) return {Status::kBusy, -1};
+    ThreadPool& pool = *pool_;
+    Group& g = this->group(group);
+    if (g.phase == Phase::kLate && !pool.wait(g.work, deadline)) return {Status::kTimeout, -1};
+    Claim claim(*this, group);
+    if (!claim) return {claim.status(), -1};
     i32 num_jobs = 0;
     for (i32 i = 0; i < group_size(); ++i) {
       if (how.mask != nullptr && !how.mask[i]) continue;
@@ -109,15 +127,22 @@ class Batch {
       }
       g.work.jobs()[num_jobs++] = env;
     }
+    g.owner = out.owner;
     g.work.arm(num_jobs);
-    if (num_jobs > 0) pool_.submit(g.work, num_jobs);
-    return wait(g, deadline);
+    if (num_jobs > 0) pool.submit(g.work, num_jobs);
+    if (!pool.wait(g.work, deadline)) {
+      claim.leave(Phase::kLate);
+      return {Status::kTimeout, -1};
+    }
+    return finished(g);
   }
 
   // `out` may be null: the results then wait in the batch until they are received.
   Outcome send(i32 group, const i64* actions, const StepArrays* out) {
-    Group& g = *groups_[static_cast<size_t>(group)];
-    if (g.sent) return {Status::kBusy, -1};
+    ThreadPool& pool = *pool_;
+    Group& g = this->group(group);
+    Claim claim(*this, group);
+    if (!claim) return {claim.status(), -1};
     const i32 first = group * group_size();
     for (i32 i = 0; i < group_size(); ++i) {
       const Outcome outcome = check(first + i, actions[i]);
@@ -130,52 +155,86 @@ class Batch {
       g.work.jobs()[i] = first + i;
     }
     g.staged = out == nullptr;
+    if (out != nullptr) g.owner = out->owner;
     g.work.arm(group_size());
     // Between the two: a poll in another thread must neither miss the end nor see the last one's.
-    g.sent = true;
-    pool_.submit(g.work, group_size());
+    claim.leave(Phase::kSent);
+    pool.submit(g.work, group_size());
     return {};
   }
 
   // Waits for what was sent; copies it to `out` if `send` was not told where it goes.
   Outcome recv(i32 group, const StepArrays* out, Clock::time_point deadline) {
-    Group& g = *groups_[static_cast<size_t>(group)];
-    if (!g.sent) return {Status::kNotSent, -1};
-    const Outcome outcome = wait(g, deadline);
-    if (outcome.status != Status::kOk) return outcome;
-    g.sent = false;
-    if (!g.staged || out == nullptr) return {};
+    ThreadPool& pool = *pool_;
+    Group& g = this->group(group);
+    if (g.phase != Phase::kSent) return {Status::kNotSent, -1};
+    if (!pool.wait(g.work, deadline)) return {Status::kTimeout, -1};
+    Claim claim(*this, group, Phase::kSent);
+    if (!claim) return {Status::kNotSent, -1};  // another thread has received it
+    const Outcome outcome = finished(g);
+    if (!g.staged || out == nullptr) return outcome;
     const i32 first = group * group_size();
     for (i32 i = 0; i < group_size(); ++i) {
       copy_row(staging_.arrays().row(first + i, row_bytes_), out->row(i, row_bytes_), row_bytes_);
     }
-    return {};
+    return outcome;
   }
 
   // Fills `ready` with the groups whose results wait; gives their number, 0 when time is up.
   i32 poll(i32* ready, Clock::time_point deadline) {
+    ThreadPool& pool = *pool_;
     const auto any = [this] {
       for (const auto& g : groups_) {
-        if (g->sent && g->work.idle()) return true;
+        if (g->phase == Phase::kSent && g->work.idle()) return true;
       }
       return false;
     };
-    if (!pool_.wait_for(any, deadline)) return 0;
+    if (!pool.wait_for(any, deadline)) return 0;
     i32 count = 0;
     for (i32 g = 0; g < num_groups(); ++g) {
-      Group& group = *groups_[static_cast<size_t>(g)];
-      if (group.sent && pool_.idle(group.work)) ready[count++] = g;
+      if (group(g).phase == Phase::kSent && pool.idle(group(g).work)) ready[count++] = g;
     }
     return count;
   }
 
-  // True if no environment is being stepped and no result waits.
-  bool at_rest() const {
-    for (const auto& g : groups_) {
-      if (g->sent) return false;
+  // Ends the threads; false if one is stuck in a job, so that nothing may be freed. Where they do
+  // not exist there is nothing to end.
+  bool stop(Patience patience = Patience()) { return !pool_.is_here() || pool_->stop(patience); }
+
+  // A group that no other call uses: nothing of it is stepped or reset meanwhile.
+  class Claim {
+   public:
+    Claim(Batch& batch, i32 group) : Claim(batch, group, Phase::kRest) {
+      Group& g = *group_;
+      if (!*this && g.phase == Phase::kLate && batch.pool_->idle(g.work)) take(Phase::kLate);
     }
-    return true;
-  }
+    ~Claim() {
+      if (*this) leave(Phase::kRest);
+    }
+    Claim(const Claim&) = delete;
+    Claim& operator=(const Claim&) = delete;
+
+    explicit operator bool() const { return holds_; }
+    // Why it was not given.
+    Status status() const {
+      return holds_ ? Status::kOk : group_->phase == Phase::kLate ? Status::kLate : Status::kBusy;
+    }
+
+   private:
+    friend class Batch;
+    Claim(Batch& batch, i32 group, Phase from) : group_(&batch.group(group)) {
+      (void)*batch.pool_;  // refused in a forked process
+      take(from);
+    }
+    void take(Phase from) { holds_ = group_->phase.compare_exchange_strong(from, Phase::kHeld); }
+    void leave(Phase phase) {
+      holds_ = false;
+      group_->phase = phase;
+    }
+
+    Group* group_;
+    bool holds_ = false;
+  };
 
  private:
   enum class Kind : u8 { kStep, kReset, kRestart };
@@ -191,9 +250,12 @@ class Batch {
   struct Group {
     Group(i32 size, i32 num_threads) : work(size, num_threads) {}
     Work work;
-    std::atomic<bool> sent{false};  // a poll reads it while another thread sends
+    std::atomic<Phase> phase{Phase::kRest};
     bool staged = false;
+    std::shared_ptr<const void> owner;  // of the arrays that jobs write to
   };
+
+  Group& group(i32 number) { return *groups_[static_cast<size_t>(number)]; }
 
   i32 group_size(i32 num_groups) const { return num_envs() / num_groups; }
 
@@ -220,11 +282,23 @@ class Batch {
     job.loads = false;
   }
 
-  Outcome wait(Group& group, Clock::time_point deadline) {
-    return {pool_.wait(group.work, deadline) ? Status::kOk : Status::kTimeout, -1};
+  // All jobs are done: lets go of the arrays and throws what a job threw.
+  static Outcome finished(Group& group) {
+    group.owner = nullptr;
+    if (group.work.error) std::rethrow_exception(std::exchange(group.work.error, nullptr));
+    return {};
   }
 
   void run(i32 env) {
+    try {
+      run_job(env);
+    } catch (...) {
+      slot(env).episode.state.started = 0;
+      throw;
+    }
+  }
+
+  void run_job(i32 env) {
     static thread_local Observer::Scratch scratch;
     const Job& job = jobs_[static_cast<size_t>(env)];
     Episode<Env>& episode = slot(env).episode;
@@ -247,7 +321,8 @@ class Batch {
   Staging staging_;
   std::vector<Job> jobs_;
   std::vector<std::unique_ptr<Group>> groups_;
-  ThreadPool pool_;  // last: its threads use all of the above
+  i32 num_threads_;
+  OfOneProcess<ThreadPool> pool_;  // last: its threads use all of the above
 };
 
 }  // namespace scanline

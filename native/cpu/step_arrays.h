@@ -1,10 +1,10 @@
 // step_arrays.h -- the arrays that a batch writes its results into, one entry per environment.
 //
-// Plain pointers to memory that somebody else owns: the caller's own arrays, or a Staging. The
-// last four may be null.
+// Plain pointers to the caller's own arrays, or to a Staging; four of them may be null.
 #pragma once
 
 #include <cstring>
+#include <memory>
 #include <vector>
 
 #include "../env/episode.h"
@@ -32,6 +32,7 @@ struct StepArrays {
   i32* episode_frame_number = nullptr;  // [b]
   float* episode_return = nullptr;      // [b], raw rewards of the episode so far
   i32* episode_agent_steps = nullptr;   // [b]
+  std::shared_ptr<const void> owner;    // keeps them alive while jobs write to them; may be null
 
   StepRow row(i32 i, const RowBytes& bytes) const {
     const auto at = [i](auto* base) { return base == nullptr ? nullptr : base + i; };

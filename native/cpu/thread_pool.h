@@ -4,18 +4,23 @@
 // At most `num_threads` threads run jobs at any moment. A caller that waits for a list helps with
 // it when a place is free, so that lockstep stepping needs no hand-over between threads; and a
 // thread that looks around for other work (standby.h) lends a hand before one is woken.
-// Any number of callers; each list has one owner at a time.
+// Any number of callers; each list has one owner at a time. A job that throws counts as done; the
+// list keeps the first exception for its owner.
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <mutex>
-#include <thread>
 #include <vector>
 
+#include "../threads/patience.h"
 #include "../threads/standby.h"
+#include "../threads/thread_group.h"
 #include "work.h"
 
 namespace scanline {
@@ -29,17 +34,30 @@ class ThreadPool : private JobOffer {
   ThreadPool(i32 num_threads, i32 max_lists, Job job)
       : job_(std::move(job)), num_threads_(num_threads) {
     queue_.reserve(static_cast<size_t>(max_lists));
-    for (i32 i = 0; i < num_threads; ++i) threads_.emplace_back([this, i] { serve(i); });
+    threads_.start(num_threads, [this](i32 thread) { serve(thread); }, [this] { call_off(); });
   }
 
+  // A thread that is stuck in a job would go on in memory that is freed.
   ~ThreadPool() override {
+    if (stop()) return;
+    std::fputs("A thread of the pool did not end its job in time.\n", stderr);
+    std::abort();
+  }
+
+  // Ends the threads, each after the job that it is at; no other job is begun. False if one was
+  // still at its job when patience ended: nothing that jobs use may be freed then.
+  bool stop(Patience patience = Patience()) {
+    call_off();
+    if (!withdraw_jobs(*this, patience)) return false;
     {
-      std::lock_guard<std::mutex> lock(mutex_);
-      stopping_ = true;
+      std::unique_lock<std::mutex> lock(mutex_);
+      while (num_serving_ > 0) {
+        if (patience.has_ended()) return false;
+        progress_.wait_for(lock, std::chrono::milliseconds(20));
+      }
     }
-    withdraw_jobs(*this);
-    work_ready_.notify_all();
-    for (std::thread& thread : threads_) thread.join();
+    threads_.join();
+    return true;
   }
 
   i32 num_threads() const { return num_threads_; }
@@ -57,7 +75,8 @@ class ThreadPool : private JobOffer {
   // False if the list was not done in time.
   bool wait(Work& work, Clock::time_point deadline) {
     std::unique_lock<std::mutex> lock(mutex_);
-    if (work.queued && num_running_ < num_threads_) help(work, lock);
+    if (work.queued && num_running_ < num_threads_ && Clock::now() < deadline)
+      help(work, deadline, lock);
     if (!work.queued) look_around(work, lock);
     return progress_.wait_until(lock, deadline, [&] { return work.idle(); });
   }
@@ -93,7 +112,8 @@ class ThreadPool : private JobOffer {
     num_promised_ = 0;
     call(num_others);
     if (stopping_ || queue_.empty() || num_running_ >= num_threads_) return;
-    empty(*queue_.front(), num_threads_ + 1, lock, kLentAlone, stays);
+    empty(*queue_.front(), num_threads_ + 1, lock, kLentAlone,
+          [&] { return !stopping_ && stays(); });
   }
 
   void decline() override {
@@ -102,19 +122,29 @@ class ThreadPool : private JobOffer {
   }
 
   void serve(i32 thread) {
-    const auto stays = [] { return true; };
     std::unique_lock<std::mutex> lock(mutex_);
+    ++num_serving_;
     while (true) {
       work_ready_.wait(
           lock, [this] { return stopping_ || (!queue_.empty() && num_running_ < num_threads_); });
-      if (stopping_) return;
-      empty(*queue_.front(), thread, lock, kAlone, stays);
+      if (stopping_) break;
+      empty(*queue_.front(), thread, lock, kAlone, [this] { return !stopping_; });
     }
+    --num_serving_;
+    progress_.notify_all();
   }
 
-  void help(Work& work, std::unique_lock<std::mutex>& lock) {
-    empty(work, num_threads_, lock, 0, [] { return true; });
+  void help(Work& work, Clock::time_point deadline, std::unique_lock<std::mutex>& lock) {
+    empty(work, num_threads_, lock, 0, [deadline] { return Clock::now() < deadline; });
     if (!queue_.empty()) work_ready_.notify_one();
+  }
+
+  void call_off() {
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      stopping_ = true;
+    }
+    work_ready_.notify_all();
   }
 
   // Runs jobs of one list until none is left to take, or somebody calls this thread away. After
@@ -126,7 +156,7 @@ class ThreadPool : private JobOffer {
     ++work.num_users;
     lock.unlock();
     for (i32 job = work.take(thread); job >= 0; job = stays() ? work.take(thread) : -1) {
-      job_(job);
+      run(work, job);
       work.finish_one();
       if (--num_alone == 0) fill_last_place(work);
     }
@@ -139,6 +169,15 @@ class ThreadPool : private JobOffer {
       remove(work);
     }
     if (--work.num_users == 0) progress_.notify_all();
+  }
+
+  void run(Work& work, i32 job) {
+    try {
+      job_(job);
+    } catch (...) {
+      std::lock_guard<std::mutex> lock(mutex_);
+      if (!work.error) work.error = std::current_exception();
+    }
   }
 
   // Waits a moment for the end of a list that has no more jobs to take.
@@ -173,8 +212,9 @@ class ThreadPool : private JobOffer {
   std::vector<Work*> queue_;            // lists that still have jobs to take, oldest first
   i32 num_running_ = 0;
   i32 num_promised_ = 0;  // threads of others that will come, or be declined
-  bool stopping_ = false;
-  std::vector<std::thread> threads_;
+  i32 num_serving_ = 0;
+  std::atomic<bool> stopping_{false};
+  ThreadGroup threads_;
 };
 
 }  // namespace scanline

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <atomic>
+#include <exception>
 #include <memory>
 #include <vector>
 
@@ -25,6 +26,7 @@ class Work {
   i32* jobs() { return jobs_.data(); }
 
   void arm(i32 num_jobs) {
+    error = nullptr;
     num_jobs_ = num_jobs;
     num_chunks_ = num_jobs < max_chunks_ ? (num_jobs > 0 ? num_jobs : 1) : max_chunks_;
     for (i32 c = 0; c < num_chunks_; ++c) {
@@ -61,7 +63,8 @@ class Work {
 
   // Threads inside `take` or a job of this list; changed by the pool, under its lock.
   std::atomic<i32> num_users{0};
-  bool queued = false;  // under its lock
+  bool queued = false;       // under its lock
+  std::exception_ptr error;  // of the first job that failed; under its lock until the list is idle
 
  private:
   struct alignas(64) Chunk {

@@ -13,7 +13,9 @@ namespace scanline {
 
 class PassPool {
  public:
-  explicit PassPool(std::vector<ConvShape> shapes) : stack_(std::move(shapes)) {}
+  explicit PassPool(std::vector<ConvShape> shapes) : stack_(std::move(shapes)) {
+    free_.reserve(kMostFree);
+  }
 
   const ConvStack& stack() const { return stack_; }
 

@@ -5,8 +5,7 @@
 #include <atomic>
 #include <cstring>
 
-#include "../threads/standby.h"
-#include "workers.h"
+#include "../threads/patience.h"
 
 namespace scanline {
 
@@ -115,26 +114,36 @@ void Patches::look(const Frames& frames, i32 first, i32 num) {
   for (i32 done = 0; done < num; done += kMostLanes) {
     const i32 some = std::min(kMostLanes, num - done);
     make_lanes(some);
-    const Round round{frames, first + done};
-    std::atomic<i32> num_found{0};
-    // Jobs begin in their order: whoever waits for strips knows that somebody finds them.
-    run_jobs(
-        2,
-        [&](i32 job) {
-          for (i32 lane = 0; lane < some; ++lane) {
-            if (job == 0) {
-              find_strips(round, lane);
-              num_found.store(lane + 1, std::memory_order_release);
-            } else {
-              while (num_found.load(std::memory_order_acquire) <= lane) relax();
-              find_outputs(lane);
-            }
-          }
-        },
-        size_of(num));
+    look_at(Round{frames, first + done}, some, size_of(num));
     num_lanes_ = std::max(num_lanes_, some);
     num_pictures_ += some;
   }
+}
+
+// Jobs begin in their order: a thread that waits for strips knows that another one finds them.
+void Patches::look_at(const Round& round, i32 num, Size size) {
+  std::atomic<i32> num_found{0};
+  std::atomic<bool> failed{false};
+  const auto find_all_strips = [&] {
+    try {
+      for (i32 lane = 0; lane < num; ++lane) {
+        find_strips(round, lane);
+        num_found.store(lane + 1, std::memory_order_release);
+      }
+    } catch (...) {
+      failed.store(true);
+      throw;
+    }
+  };
+  const auto find_all_outputs = [&] {
+    for (i32 lane = 0; lane < num; ++lane) {
+      const auto is_found = [&] { return num_found.load(std::memory_order_acquire) > lane; };
+      require_from_thread([&] { return is_found() || failed.load(); }, "the strips of a picture");
+      if (!is_found()) return;
+      find_outputs(lane);
+    }
+  };
+  run_jobs(2, [&](i32 job) { job == 0 ? find_all_strips() : find_all_outputs(); }, size);
 }
 
 void Patches::forget_last(i32 num) {

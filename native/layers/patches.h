@@ -19,6 +19,7 @@
 #include "frames.h"
 #include "numbered.h"
 #include "present.h"
+#include "workers.h"
 
 namespace scanline {
 
@@ -74,6 +75,7 @@ class Patches {
     const Frames& frames;
     i32 first;
   };
+  void look_at(const Round& round, i32 num, Size size);
   void make_lanes(i32 num);
   void find_strips(const Round& round, i32 lane);
   template <class T>

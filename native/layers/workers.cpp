@@ -1,18 +1,18 @@
 // workers.cpp -- one set of threads per process, made when first needed.
 #include "workers.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <thread>
-#include <vector>
 
+#include "../threads/process.h"
 #include "../threads/standby.h"
+#include "../threads/thread_group.h"
 
 namespace scanline {
 namespace {
@@ -30,19 +30,15 @@ std::atomic<i32> crowded{0};
 class Workers {
  public:
   explicit Workers(i32 num_threads) {
-    for (i32 i = 1; i < num_threads; ++i) threads_.emplace_back([this] { serve(); });
+    threads_.start(num_threads - 1, [this](i32) { serve(); }, [this] { call_off(); });
   }
 
   ~Workers() {
-    {
-      const std::lock_guard<std::mutex> lock(mutex_);
-      stopping_.store(true);
-    }
-    begin_.notify_all();
-    for (std::thread& thread : threads_) thread.join();
+    call_off();
+    threads_.join();
   }
 
-  i32 num_threads() const { return static_cast<i32>(threads_.size()) + 1; }
+  i32 num_threads() const { return threads_.size() + 1; }
 
   void expect() {
     if (num_asleep_.load() == 0) return;
@@ -59,17 +55,31 @@ class Workers {
       job_ = &job;
       num_jobs_ = num_jobs;
       next_.store(0, std::memory_order_relaxed);
-      num_inside_.store(static_cast<i32>(threads_.size()));
+      num_inside_.store(threads_.size());
       round_.fetch_add(1);
     }
     if (num_asleep_.load() > 0) begin_.notify_all();
     take_jobs();
+    wait_for_others();
+    if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+  }
+
+ private:
+  // However long it takes: their jobs use memory of the caller.
+  void wait_for_others() {
     if (soon([this] { return num_inside_.load() == 0; })) return;
     std::unique_lock<std::mutex> lock(mutex_);
     end_.wait(lock, [this] { return num_inside_.load() == 0; });
   }
 
- private:
+  void call_off() {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      stopping_.store(true);
+    }
+    begin_.notify_all();
+  }
+
   void serve() {
     u64 seen = 0, seen_expecting = 0;
     while (true) {
@@ -127,8 +137,15 @@ class Workers {
     return true;
   }
 
+  // After a job has failed no other one begins.
   void take_jobs() {
-    for (i32 job = next_.fetch_add(1); job < num_jobs_; job = next_.fetch_add(1)) (*job_)(job);
+    try {
+      for (i32 job = next_.fetch_add(1); job < num_jobs_; job = next_.fetch_add(1)) (*job_)(job);
+    } catch (...) {
+      next_.store(num_jobs_);
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (!error_) error_ = std::current_exception();
+    }
   }
 
   std::mutex mutex_;
@@ -139,22 +156,18 @@ class Workers {
   std::atomic<i32> num_inside_{0}, num_asleep_{0};
   std::atomic<u64> round_{0}, expecting_{0};
   std::atomic<bool> stopping_{false};
-  std::vector<std::thread> threads_;
+  std::exception_ptr error_;  // of the first job that failed; under the lock
+  ThreadGroup threads_;
 };
 
 std::atomic<i32> num_wanted{0};
 std::timed_mutex busy;
-pid_t owner = 0;
-std::unique_ptr<Workers> workers;
+OfOneProcess<Workers> workers;
 
-// The threads of this process. After a fork the parent's are left alone: they do not exist here.
+// The threads of this process.
 Workers& workers_for(i32 num_threads) {
-  if (owner != getpid()) {
-    (void)workers.release();
-    owner = getpid();
-  }
-  if (!workers || workers->num_threads() != num_threads)
-    workers = std::make_unique<Workers>(num_threads);
+  if (!workers.is_here() || workers->num_threads() != num_threads)
+    workers = OfOneProcess<Workers>(std::make_unique<Workers>(num_threads));
   return *workers;
 }
 

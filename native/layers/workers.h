@@ -2,7 +2,8 @@
 //
 // Takes a number of jobs and a function of a job; returns when all are done. Which thread does
 // which job decides nothing but time: callers write every result to a place of its own. The number
-// of threads is one setting of the process.
+// of threads is one setting of the process. What a job throws, the call throws when no job runs any
+// more; jobs that had not begun are left out then.
 // A second call while the threads are busy is done by its own thread alone. A large one waits a
 // little first: alone it would take far longer than the call before it still needs.
 // Between two calls threads look around for a while, and lend a hand to others (standby.h).

@@ -44,4 +44,11 @@ class Random {
 
 }  // namespace check
 
+// Sanitizers need memory and threads of their own: some limits cannot be set with them.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SCANLINE_SANITIZED 1
+#else
+#define SCANLINE_SANITIZED 0
+#endif
+
 #define CHECK(expression) check::report((expression), #expression, __FILE__, __LINE__)

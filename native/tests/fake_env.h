@@ -2,12 +2,16 @@
 //
 // A game of `lives` lives: every `frames_per_life` frames one is lost, each frame gives the frame's
 // number modulo 3, minus 1, as reward. Pictures show the frame number in every pixel, so that a
-// test can read from an observation which frames it was made of.
+// test can read from an observation which frames it was made of. A frame can wait for a gate, or
+// fail.
 #pragma once
 
+#include <atomic>
 #include <cstring>
 #include <memory>
+#include <new>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "../env/episode.h"
@@ -26,6 +30,8 @@ struct FakeEnv {
   i32 frames = 0, total_frames = 0;
   std::string log;  // R: reset; N, F, U: the buttons; digits: other actions; * after a seen frame
   bool logs = true;
+  std::atomic<bool>* open = nullptr;   // frames wait until it is true
+  std::atomic<bool>* fails = nullptr;  // frames throw while it is true
   std::vector<u8> pictures[2];
   u8 memory[128] = {};
 
@@ -36,6 +42,8 @@ struct FakeEnv {
 
   i32 act(u32 action, bool seen) {
     if (game_over()) return 0;
+    while (open && !open->load()) std::this_thread::yield();
+    if (fails && fails->load()) throw std::bad_alloc();
     ++frames;
     ++total_frames;
     if (logs) log += action < 3 ? "NFU"[action] : static_cast<char>('0' + action % 10);

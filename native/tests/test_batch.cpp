@@ -1,5 +1,11 @@
-// test_batch.cpp -- results must not depend on threads, groups or the way of waiting.
+// test_batch.cpp -- results must not depend on threads, groups or the way of waiting, and whatever
+// goes wrong must reach the caller.
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <atomic>
+#include <fstream>
 #include <thread>
 
 #include "../cpu/batch.h"
@@ -15,6 +21,12 @@ constexpr RowBytes kRow = {kFrameBytes, 3 * kFrameBytes};
 using Fakes = Batch<FakeEnv>;
 
 const Fakes::Clock::time_point soon() { return Fakes::Clock::now() + std::chrono::seconds(60); }
+
+bool at_rest(Fakes& batch) {
+  bool rest = true;
+  for (i32 g = 0; g < batch.num_groups(); ++g) rest = rest && Fakes::Claim(batch, g);
+  return rest;
+}
 
 EnvSettings usual() {
   EnvSettings s;
@@ -96,7 +108,7 @@ Record by_groups(i32 num_groups, i32 num_threads, bool direct) {
       for (i32 i = 0; i < size; ++i) record.note(a, i, g * size + i, step);
     }
   }
-  CHECK(batch->at_rest());
+  CHECK(at_rest(*batch));
   return record;
 }
 
@@ -189,7 +201,150 @@ void test_what_one_thread_sends_another_polls() {
   receiver.join();
   CHECK(!failed);
   for (const std::atomic<i32>& number : received) CHECK(number == kRounds);
-  CHECK(batch->at_rest());
+  CHECK(at_rest(*batch));
+}
+
+// What an exception says, or "".
+template <class Call>
+std::string said(const Call& call) {
+  try {
+    call();
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "";
+}
+
+void test_a_reset_that_runs_out_of_time_holds_group_and_arrays() {
+  const Observer observer(usual(), FakeEnv::kHeight, FakePalette().view());
+  auto batch = make_batch(usual(), observer, 2, 2);
+  std::atomic<bool> open{false};
+  for (i32 i = 0; i < 6; ++i) batch->slot(i).env.open = &open;
+  auto memory = std::make_shared<Staging>(6, kFrameBytes);
+  StepArrays arrays = memory->arrays();
+  arrays.owner = memory;
+  const std::weak_ptr<Staging> alive = memory;
+  std::vector<Seed> seeds(6);
+  const Fakes::Reset from_seeds{nullptr, seeds.data(), false};
+  CHECK(batch->reset(0, arrays, from_seeds, Fakes::Clock::now()).status == Status::kTimeout);
+  CHECK(batch->reset(0, arrays, from_seeds, Fakes::Clock::now()).status == Status::kTimeout);
+  arrays = {};
+  memory.reset();
+  CHECK(alive.lock() != nullptr);
+  const i64 actions[6] = {};
+  CHECK(batch->send(0, actions, nullptr).status == Status::kLate);
+  CHECK(!Fakes::Claim(*batch, 0));
+  Staging out(6, kFrameBytes);
+  std::thread opener([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    open = true;
+  });
+  CHECK(start(*batch, 0, out.arrays()).status == Status::kOk);
+  opener.join();
+  CHECK(alive.lock() == nullptr);
+  CHECK(at_rest(*batch));
+}
+
+void test_a_running_reset_is_no_rest() {
+  const Observer observer(usual(), FakeEnv::kHeight, FakePalette().view());
+  auto batch = make_batch(usual(), observer, 1, 2);
+  Staging out(kNumEnvs, kFrameBytes);
+  start(*batch, 0, out.arrays());
+  std::atomic<bool> open{false};
+  for (i32 i = 0; i < kNumEnvs; ++i) batch->slot(i).env.open = &open;
+  std::atomic<bool> ended{false};
+  std::thread resetting([&] {
+    CHECK(start(*batch, 0, out.arrays()).status == Status::kOk);
+    ended = true;
+  });
+  while (Fakes::Claim(*batch, 0)) std::this_thread::yield();
+  CHECK(!ended);
+  const i64 actions[kNumEnvs] = {};
+  CHECK(batch->send(0, actions, nullptr).status == Status::kBusy);
+  CHECK(batch->recv(0, nullptr, soon()).status == Status::kNotSent);
+  open = true;
+  resetting.join();
+  CHECK(at_rest(*batch));
+}
+
+// Each environment in turn, so that callers, the pool's threads and others meet it.
+void test_what_a_job_throws_reaches_the_caller() {
+  const Observer observer(usual(), FakeEnv::kHeight, FakePalette().view());
+  auto batch = make_batch(usual(), observer, 1, 2);
+  Staging out(kNumEnvs, kFrameBytes);
+  start(*batch, 0, out.arrays());
+  const i64 actions[kNumEnvs] = {};
+  for (i32 env = 0; env < kNumEnvs; ++env) {
+    std::atomic<bool> fails{true};
+    batch->slot(env).env.fails = &fails;
+    CHECK(batch->send(0, actions, &out.arrays()).status == Status::kOk);
+    i32 ready[1];
+    CHECK(batch->poll(ready, soon()) == 1);
+    CHECK(said([&] { batch->recv(0, nullptr, soon()); }) == std::bad_alloc().what());
+    const Outcome refused = batch->send(0, actions, &out.arrays());
+    CHECK(refused.status == Status::kNotReset && refused.env == env);
+    CHECK(said([&] { start(*batch, 0, out.arrays()); }) == std::bad_alloc().what());
+    fails = false;
+    CHECK(start(*batch, 0, out.arrays()).status == Status::kOk);
+    batch->slot(env).env.fails = nullptr;
+    CHECK(batch->send(0, actions, &out.arrays()).status == Status::kOk);
+    CHECK(batch->recv(0, nullptr, soon()).status == Status::kOk);
+  }
+}
+
+void test_a_batch_with_a_stuck_job_is_not_ended() {
+  const Observer observer(usual(), FakeEnv::kHeight, FakePalette().view());
+  auto batch = make_batch(usual(), observer, 1, 2);
+  Staging out(kNumEnvs, kFrameBytes);
+  start(*batch, 0, out.arrays());
+  std::atomic<bool> open{false};
+  for (i32 i = 0; i < kNumEnvs; ++i) batch->slot(i).env.open = &open;
+  const i64 actions[kNumEnvs] = {};
+  CHECK(batch->send(0, actions, nullptr).status == Status::kOk);
+  while (batch->poll(nullptr, Fakes::Clock::now() + std::chrono::milliseconds(50)) > 0) continue;
+  CHECK(!batch->stop(Patience(std::chrono::milliseconds(50))));
+  open = true;
+  CHECK(batch->stop());
+}
+
+// The system grants a few threads, and no more.
+void test_threads_that_are_not_granted_are_an_error() {
+#if !SCANLINE_SANITIZED
+  constexpr i32 kTooMany = 200;
+  rlimit before{};
+  getrlimit(RLIMIT_AS, &before);
+  rlim_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  const rlim_t used = pages * static_cast<rlim_t>(sysconf(_SC_PAGESIZE));
+  const rlimit few{used + (rlim_t{256} << 20), before.rlim_max};
+  setrlimit(RLIMIT_AS, &few);
+  const auto make = [] { ThreadPool(kTooMany, 1, [](i32) {}); };
+  CHECK(said(make).find("of 200 threads") != std::string::npos);
+  setrlimit(RLIMIT_AS, &before);
+  CHECK(said(make).empty());
+#endif
+}
+
+void test_a_forked_process_can_end_but_not_use_it() {
+#if !SCANLINE_SANITIZED
+  const Observer observer(usual(), FakeEnv::kHeight, FakePalette().view());
+  auto batch = make_batch(usual(), observer, 1, 2);
+  Staging out(kNumEnvs, kFrameBytes);
+  start(*batch, 0, out.arrays());
+  const i64 actions[kNumEnvs] = {};
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    const std::string sentence = said([&] { batch->send(0, actions, nullptr); });
+    batch.reset();
+    _exit(sentence.find("forked") != std::string::npos ? 0 : 1);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  CHECK(status == 0);
+  CHECK(batch->send(0, actions, &out.arrays()).status == Status::kOk);
+  CHECK(batch->recv(0, nullptr, soon()).status == Status::kOk);
+#endif
 }
 
 }  // namespace
@@ -199,5 +354,11 @@ int main() {
   test_misuse_is_named();
   test_poll_gives_the_groups_that_are_ready();
   test_what_one_thread_sends_another_polls();
+  test_a_reset_that_runs_out_of_time_holds_group_and_arrays();
+  test_a_running_reset_is_no_rest();
+  test_what_a_job_throws_reaches_the_caller();
+  test_a_batch_with_a_stuck_job_is_not_ended();
+  test_threads_that_are_not_granted_are_an_error();
+  test_a_forked_process_can_end_but_not_use_it();
   return check::result("test_batch");
 }

@@ -1,11 +1,16 @@
 // test_standby.cpp -- hands are lent while threads look around, and no job is lost when they leave.
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <new>
 #include <thread>
 
 #include "../cpu/thread_pool.h"
 #include "../layers/workers.h"
+#include "../threads/patience.h"
 #include "../threads/standby.h"
 #include "check.h"
 
@@ -56,8 +61,95 @@ void test_a_withdrawn_offer_is_forgotten() {
   Counting offer;
   Lookout lookout;
   CHECK(offer_jobs(offer, 1) == 1);
-  withdraw_jobs(offer);
+  CHECK(withdraw_jobs(offer, Patience()));
   CHECK(!lookout.lends([] { return true; }));
+}
+
+// Holds the thread that comes until it is let go.
+struct Holding : JobOffer {
+  std::atomic<bool> entered{false}, let_go{false};
+  void lend(const Stays&) override {
+    entered = true;
+    while (!let_go) std::this_thread::yield();
+  }
+  void decline() override {}
+};
+
+void test_withdrawing_waits_for_who_is_inside_and_not_for_ever() {
+  Holding offer;
+  std::atomic<bool> looks{false};
+  std::thread looker([&] {
+    Lookout lookout;
+    looks = true;
+    while (!lookout.lends([] { return true; })) relax();
+  });
+  while (!looks) std::this_thread::yield();
+  CHECK(offer_jobs(offer, 1) == 1);
+  while (!offer.entered) std::this_thread::yield();
+  CHECK(!withdraw_jobs(offer, Patience(std::chrono::milliseconds(30))));
+  offer.let_go = true;
+  CHECK(withdraw_jobs(offer, Patience()));
+  looker.join();
+}
+
+void test_waiting_for_a_thread_ends_with_what_was_waited_for() {
+  std::string said;
+  try {
+    require_from_thread([] { return false; }, "the strips of a picture",
+                        Patience(std::chrono::milliseconds(30)));
+  } catch (const std::runtime_error& error) {
+    said = error.what();
+  }
+  CHECK(said.find("the strips of a picture") != std::string::npos);
+  std::atomic<bool> given{false};
+  std::thread other([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    given = true;
+  });
+  require_from_thread([&] { return given.load(); }, "what comes late");
+  other.join();
+}
+
+// Every thread fails in its turn, and the set of threads goes on.
+void test_what_a_layers_job_throws_reaches_the_caller() {
+  for (const i32 num_threads : {1, 2, 3}) {
+    set_layer_threads(num_threads);
+    for (i32 bad = 0; bad < 40; ++bad) {
+      std::atomic<i32> num_done{0};
+      bool thrown = false;
+      try {
+        run_jobs(40, [&](i32 job) {
+          if (job == bad) throw std::bad_alloc();
+          num_done.fetch_add(1);
+        });
+      } catch (const std::bad_alloc&) {
+        thrown = true;
+      }
+      CHECK(thrown && num_done < 40);
+      num_done = 0;
+      run_jobs(40, [&](i32) { num_done.fetch_add(1); });
+      CHECK(num_done == 40);
+    }
+  }
+}
+
+void test_a_forked_process_has_layers_threads_of_its_own() {
+#if !SCANLINE_SANITIZED
+  set_layer_threads(2);
+  run_jobs(4, [](i32) {});
+  for (const bool uses : {true, false}) {
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(20);
+      std::atomic<i32> num_done{0};
+      if (uses) run_jobs(4, [&](i32) { num_done.fetch_add(1); });
+      std::exit(num_done == (uses ? 4 : 0) ? 0 : 1);  // ends what is static, unlike _exit
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    CHECK(status == 0);
+  }
+#endif
 }
 
 // Lists of jobs, each of which must be done once.
@@ -170,6 +262,10 @@ int main() {
   test_who_looks_takes_the_offer_once();
   test_who_leaves_declines();
   test_a_withdrawn_offer_is_forgotten();
+  test_withdrawing_waits_for_who_is_inside_and_not_for_ever();
+  test_waiting_for_a_thread_ends_with_what_was_waited_for();
+  test_what_a_layers_job_throws_reaches_the_caller();
+  test_a_forked_process_has_layers_threads_of_its_own();
   test_a_list_is_done_by_who_looks_around();
   test_who_is_called_away_leaves_the_rest();
   for (const bool helps : {true, false})

@@ -7,6 +7,8 @@
 #include <atomic>
 #include <mutex>
 
+#include "patience.h"
+
 namespace scanline {
 namespace {
 
@@ -21,14 +23,18 @@ void forget_threads() {
   num_inside.store(0);
 }
 
+struct Inside {
+  Inside() { num_inside.fetch_add(1); }
+  ~Inside() { num_inside.fetch_sub(1); }
+};
+
 // Calls `answer` with the offer, if there is one.
 template <class Answer>
 bool take_offer(const Answer& answer) {
   if (offered.load() == nullptr) return false;
-  num_inside.fetch_add(1);
+  const Inside inside;
   JobOffer* const offer = offered.exchange(nullptr);
   if (offer != nullptr) answer(*offer);
-  num_inside.fetch_sub(1);
   return offer != nullptr;
 }
 
@@ -43,10 +49,11 @@ i32 offer_jobs(JobOffer& offer, i32 num_wanted) {
   return offered.compare_exchange_strong(place, nullptr) ? 0 : num;
 }
 
-void withdraw_jobs(JobOffer& offer) {
+bool withdraw_jobs(JobOffer& offer, Patience patience) {
   JobOffer* place = &offer;
   offered.compare_exchange_strong(place, nullptr);
-  while (num_inside.load() > 0) relax();  // a thread inside leaves after its job
+  // A thread inside leaves after its job.
+  return wait_for_thread([] { return num_inside.load() == 0; }, patience);
 }
 
 Lookout::Lookout() {

@@ -13,6 +13,8 @@
 
 namespace scanline {
 
+class Patience;
+
 // What a thread does between two looks at something that will change in a moment.
 inline void relax() {
 #if defined(__x86_64__)
@@ -36,8 +38,9 @@ class JobOffer {
 // where nobody looks around, or where another offer waits.
 i32 offer_jobs(JobOffer& offer, i32 num_wanted);
 
-// After it nobody is in `offer`, and nobody will be.
-void withdraw_jobs(JobOffer& offer);
+// After it no thread is in `offer`, and none will be; false if one was still at a job of its own or
+// of another offer when patience ended.
+bool withdraw_jobs(JobOffer& offer, Patience patience);
 
 // While it lives its thread looks around.
 class Lookout {

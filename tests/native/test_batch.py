@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+import threading
+import weakref
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from batches import KEY, Arrays, Player, random_actions
+from batches import KEY, Array, Arrays, Player, random_actions
 
 from scanline import games, protocols
 from scanline._native import Batch, StepTarget, setting_choices, setting_fields
@@ -14,6 +20,7 @@ from scanline.engines import EngineSettings
 from scanline.protocols import Protocol
 
 NUM_ENVS, NUM_STEPS = 6, 120
+HERE = Path(__file__).parent
 CACHED = {"reset": "cached", "random_stream": "counter", "autoreset": "same-step"}
 
 
@@ -181,7 +188,7 @@ def test_misuse_is_answered_with_a_sentence() -> None:
     assert "group=1" in refused(batch.send, 1, zeros)
     assert "outside of its set" in refused(batch.send, 0, np.array([0, 6]))
     assert "outside of its set" in refused(batch.send, 0, np.array([-1, 0]))
-    assert "one entry per environment" in refused(batch.send, 0, np.zeros(3, np.int64))
+    assert "shape (2,), but has (3,)" in refused(batch.send, 0, np.zeros(3, np.int64))
     refused(batch.send, 0, np.zeros(2, np.int32))
     assert "tuple of the ten" in refused(batch.send, 0, zeros, columns[:8])
     wrong = (columns[0][:, :, ::2], *columns[1:])
@@ -200,6 +207,178 @@ def test_misuse_is_answered_with_a_sentence() -> None:
     assert "in flight" in refused(batch.send, 0, zeros)
     assert "in flight" in refused(batch.snapshot, 0)
     batch.recv(0, columns)
+
+
+def arrays_of_calls(player: Player) -> dict[str, tuple[Any, Array]]:
+    """Every array that a call takes: a call with all others right, and the right one."""
+    batch, columns = player.batch, player.out.columns
+    numbers = np.zeros(player.num_envs, np.int32)
+    long = np.zeros(player.num_envs, np.int64)
+    calls: dict[str, tuple[Any, Array]] = {
+        "frame_number": (lambda given: batch.counters(0, given, numbers), numbers.copy()),
+        "episode_frame_number": (lambda given: batch.counters(0, numbers, given), numbers.copy()),
+        "actions": (lambda given: batch.send(0, given), long),
+        "seeds": (lambda given: batch.reset(0, columns, None, given, KEY), long),
+        "mask": (lambda given: batch.reset(0, columns, given, long, KEY), long == 0),
+    }
+    for place, column in enumerate(columns):
+        name = (
+            "frame depth reward raw_reward terminated truncated life_lost lives final_frame "
+            "start_frames"
+        )
+
+        def target(given: Array, place: int = place) -> StepTarget:
+            return StepTarget((*columns[:place], given, *columns[place + 1 :]))
+
+        calls[name.split()[place]] = (target, column)
+    return calls
+
+
+NAMES = tuple(arrays_of_calls(Player("pong", 4)))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_array_of_another_type_size_or_layout_is_refused(name: str) -> None:
+    player = Player("pong", 4)
+    player.reset()
+    call, right = arrays_of_calls(player)[name]
+    guarded = np.zeros((2 * len(right), *right.shape[1:]), right.dtype)
+    wrong = {
+        "too short": guarded[:1],
+        "too long": guarded,
+        "with gaps": guarded[::2],
+        "of another type": right.astype(np.float64),
+        "a list": right.tolist(),
+    }
+    if name not in ("actions", "seeds", "mask"):
+        wrong["read-only"] = right.copy()
+        wrong["read-only"].setflags(write=False)
+    for case, given in wrong.items():
+        if name == "frame" and case in ("too short", "too long"):
+            continue  # all others have the wrong size then
+        if not right.size and case == "with gaps":
+            continue  # nothing lies between no numbers
+        assert name in refused(call, given), case
+    assert not guarded.any()
+    call(right)
+
+
+def test_entries_of_tuples_are_counted() -> None:
+    rom = games.rom_path("pong").read_bytes()
+    assert "tuple of ROM" in refused(Batch, [(rom,)], [0], {"reset": "ale"})
+    player = Player("pong", 1)
+    seeds = np.zeros(1, np.int64)
+    assert "two words" in refused(player.batch.reset, 0, player.out.columns, None, seeds, (1, 2))
+
+
+def test_a_reset_that_runs_out_of_time_keeps_its_arrays_until_it_is_done() -> None:
+    player = Player("pong", 128, num_threads=1)  # a reset takes a tenth of a second and more
+    late = Arrays(128, tuple(player.batch.frame_shape))
+    frames = weakref.ref(late.columns[0])
+    numbers = np.arange(128)
+    with pytest.raises(TimeoutError, match="did not finish in time"):
+        player.batch.reset(0, late.columns, None, numbers, KEY, False, 0.0)
+    del late
+    assert "still runs" in refused(player.batch.send, 0, numbers)
+    assert "still runs" in refused(player.batch.snapshot, 0)
+    assert "still runs" in refused(player.counters)
+    assert frames() is not None
+    player.reset()
+    assert frames() is None
+    player.step(np.zeros(128))
+
+
+def test_arrays_are_kept_until_a_step_is_received() -> None:
+    player = Player("pong", 2)
+    player.reset()
+    out = Arrays(2, tuple(player.batch.frame_shape))
+    frames = weakref.ref(out.columns[0])
+    player.batch.send(0, np.zeros(2, np.int64), out.columns)
+    del out
+    assert frames() is not None
+    player.batch.recv(0)
+    assert frames() is None
+
+
+def test_nothing_is_read_while_a_reset_runs() -> None:
+    player = Player("pong", 64, num_threads=1)
+    player.reset()
+    running = threading.Thread(target=player.reset)
+    running.start()
+    answers = set()
+    while running.is_alive():
+        try:
+            player.batch.snapshot(0)
+            answers.add("taken")
+        except RuntimeError as error:
+            answers.add(str(error))
+    running.join()
+    assert any("in flight" in answer for answer in answers)
+    player.batch.snapshot(0)
+
+
+def in_another_process(lines: str, seconds: float = 60.0) -> str:
+    """What a program prints that may end badly."""
+    program = f"import os, sys\nsys.path.insert(0, {str(HERE)!r})\n{lines}"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=seconds
+    )
+    assert done.returncode == 0, f"{done.returncode}: {done.stdout}{done.stderr}"
+    return done.stdout
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of memory")
+def test_threads_that_the_system_does_not_grant_are_an_error() -> None:
+    printed = in_another_process(
+        """
+import resource
+import numpy as np
+from batches import Player
+Player("pong", 2)
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + 100_000_000, resource.RLIM_INFINITY))
+try:
+    Player("pong", 64, num_threads=64)
+except RuntimeError as error:
+    print(error)
+resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+player = Player("pong", 64, num_threads=64)
+player.reset()
+print("lives on")
+"""
+    )
+    assert "of 64 threads" in printed and "lives on" in printed
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+def test_a_forked_process_refuses_the_batch_and_ends() -> None:
+    printed = in_another_process(
+        """
+import signal
+import numpy as np
+from batches import Player
+player = Player("pong", 4, num_threads=2)
+player.reset()
+child = os.fork()
+if child == 0:
+    signal.alarm(20)
+    calls = [lambda: player.step(np.zeros(4)), player.reset, player.counters,
+             lambda: player.batch.recv(0), lambda: player.batch.poll(0.0),
+             lambda: player.batch.snapshot(0)]
+    for call in calls:
+        try:
+            call()
+        except RuntimeError as error:
+            print("refused" if "forked" in str(error) else error, flush=True)
+    del call, calls, player
+    print("ended", flush=True)
+    os._exit(0)
+print(os.waitpid(child, 0)[1])
+player.step(np.zeros(4))
+print("goes on")
+"""
+    )
+    assert printed.split() == ["refused"] * 6 + ["ended", "0", "goes", "on"]
 
 
 def test_snapshots_that_do_not_fit_are_refused() -> None:

@@ -214,3 +214,27 @@ def test_pictures_and_targets_of_wrong_size_are_refused() -> None:
         observer.observe(picture, picture, np.zeros(7055, np.uint8))
     with pytest.raises(ValueError, match=r"shape \(210, 160\)"):
         observer.observe(picture[:209], picture, np.zeros((84, 84), np.uint8))
+
+
+def test_only_arrays_that_can_be_used_as_they_are_are_taken() -> None:
+    pair, grey, rgb = pictures(210, 0)[0], *palette()
+    observer = native.Observer({}, 210, grey, rgb)
+    out = np.zeros((84, 84), np.uint8)
+    read_only = out.copy()
+    read_only.setflags(write=False)
+    for wrong in (np.zeros((84, 84)), np.zeros((84, 168), np.uint8)[:, ::2], read_only, [[0]]):
+        with pytest.raises(TypeError, match="out must be a writable, C-contiguous uint8 array"):
+            observer.observe(*pair, wrong)
+    with pytest.raises(ValueError, match="out has 84 bytes"):
+        observer.observe(*pair, out[:1])
+    for older, newer in ((pair[0].astype(int), pair[1]), (pair[0], pair[1][:, ::-1])):
+        with pytest.raises(TypeError, match="er must be a C-contiguous uint8 array"):
+            observer.observe(older, newer, out)
+    with pytest.raises(ValueError, match=r"older must have shape \(210, 160\), but has \(209"):
+        observer.observe(pair[0][1:], pair[1], out)
+    with pytest.raises(TypeError, match="grey must be"):
+        native.Observer({}, 210, grey.astype(int), rgb)
+    with pytest.raises(ValueError, match="rgb must have shape"):
+        native.Observer({}, 210, grey, rgb[:255])
+    observer.observe(*pair, out)
+    assert out.any()

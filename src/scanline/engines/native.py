@@ -67,7 +67,10 @@ class NativeEngine:
         seeds, key = self._seeds(group, seed)
         # After a lost life, and only there, a masked reset goes on with the same game.
         resume = mask is not None and seeds is None and self.settings.autoreset == "disabled"
-        self._batch.reset(group, self._target(out), mask, seeds, key, resume, _START_SECONDS)
+        try:
+            self._batch.reset(group, self._target(out), mask, seeds, key, resume, _START_SECONDS)
+        except TimeoutError as error:
+            raise EngineError(str(error)) from error
 
     def send(self, group: int, actions: Array, out: StepArrays | None = None) -> None:
         self._turns.sending(group)
