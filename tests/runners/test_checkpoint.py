@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import random
@@ -137,6 +138,46 @@ def test_a_newer_format_is_refused_by_its_number(tmp_path: Path) -> None:
     path.write_text(json.dumps({**manifest, "sha256": checkpoint._digest(manifest)}))
     with pytest.raises(CheckpointError, match="has format 99; this scanline reads 1"):
         load_latest(tmp_path)
+
+
+def test_a_manifest_that_no_run_wrote_is_damaged_though_its_hash_is_right(tmp_path: Path) -> None:
+    from scanline.runners import checkpoint
+
+    checkpoints = saved(tmp_path)
+    stream = checkpoints.segments("rows")
+    stream.append({"x": torch.arange(4)})
+    checkpoints.save({**state_at(10), "stream": stream.state()}, 10)
+    path = tmp_path / names(tmp_path)[0] / "manifest.json"
+    manifest = json.loads(path.read_text())
+    del manifest["sha256"]
+    damaged = 0
+    for place in list(places(manifest)):
+        for other in (None, -1, "text", ["x"], {"$": "tensor"}, {"$": "no such kind"}):
+            changed = copy.deepcopy(manifest)
+            parent = changed
+            for key in place[:-1]:
+                parent = parent[key]
+            parent[place[-1]] = other
+            path.write_text(json.dumps({**changed, "sha256": checkpoint._digest(changed)}))
+            try:
+                load_latest(tmp_path)
+            except CheckpointError:
+                damaged += 1
+    assert damaged > 50
+    manifest["segments"][0]["name"] = "../../elsewhere"
+    path.write_text(json.dumps({**manifest, "sha256": checkpoint._digest(manifest)}))
+    with pytest.raises(CheckpointError, match="a segment lies in another folder"):
+        load_latest(tmp_path)
+    saved(tmp_path)  # a writer that clears up meets it too
+
+
+def places(tree: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Where every value of a tree stands."""
+    if path:
+        yield path
+    if isinstance(tree, dict | list):
+        for key, value in tree.items() if isinstance(tree, dict) else enumerate(tree):
+            yield from places(value, (*path, key))
 
 
 def test_a_resumed_run_replaces_the_damaged_one_before_an_intact_one(tmp_path: Path) -> None:

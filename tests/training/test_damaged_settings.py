@@ -172,6 +172,17 @@ def test_a_sentence_names_the_setting_and_what_it_must_be(
         training.read_plan(copied)
 
 
+@one_run
+def test_weights_of_another_network_are_one_sentence(copied: Path) -> None:
+    path = copied / "settings.json"
+    record = json.loads(path.read_text())
+    record["settings"]["game"] = "CartPole-v1"
+    path.write_text(json.dumps(record))
+    with pytest.raises(UserError, match="weights do not fit the settings of this run") as caught:
+        scanline.load_policy(copied)
+    assert "\n" not in str(caught.value)
+
+
 def test_a_setting_that_a_run_had_switched_off_stays_off() -> None:
     """None where the recipe's own value is not None."""
     plan = training.make_plan("paac", CATCH, engine="gymnasium")

@@ -14,11 +14,13 @@ import json
 import os
 import shutil
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import safetensors
 import safetensors.torch
 
 from ..errors import UserError
@@ -36,6 +38,10 @@ from .segments import DamagedFile, Segments, checked_bytes, read_checked
 from .trees import SegmentFile, put_together, take_apart
 
 FORMAT_VERSION = 1
+_STRANGE = (
+    *(KeyError, IndexError, TypeError, ValueError, AttributeError, RecursionError),
+    safetensors.SafetensorError,
+)
 MANIFEST, TENSORS, SEGMENTS = "manifest.json", "tensors.safetensors", "segments"
 
 
@@ -208,13 +214,24 @@ def _write(path: Path, state: State, agent_steps: int) -> None:
 
 def _read(path: Path, check_segments: bool) -> Checkpoint:
     manifest = _read_manifest(path)
-    record = manifest["tensors"]
-    data = checked_bytes(path / TENSORS, record["num_bytes"], record["sha256"])
-    if check_segments:
-        for file in manifest["segments"]:
-            read_checked(path.parent / SEGMENTS, SegmentFile(**file))
-    state = put_together(manifest["state"], safetensors.torch.load(data))
-    return Checkpoint(path, manifest["agent_steps"], state)
+    with _as_written(path):
+        record = manifest["tensors"]
+        data = checked_bytes(path / TENSORS, record["num_bytes"], record["sha256"])
+        if check_segments:
+            for file in _segments_of(manifest):
+                read_checked(path.parent / SEGMENTS, file)
+        state = put_together(manifest["state"], safetensors.torch.load(data))
+        return Checkpoint(path, manifest["agent_steps"], state)
+
+
+@contextmanager
+def _as_written(path: Path) -> Iterator[None]:
+    """A checkpoint is data: one that no run wrote, though its hashes are right, is damaged."""
+    try:
+        yield
+    except _STRANGE as error:
+        name = type(error).__name__
+        raise DamagedFile(f"{path} is not what a run writes ({name}: {error})") from error
 
 
 def _read_manifest(path: Path) -> dict[str, Any]:
@@ -223,12 +240,12 @@ def _read_manifest(path: Path) -> dict[str, Any]:
         manifest = json.loads(file.read_bytes())
     except OSError as error:
         raise DamagedFile(f"{file} cannot be read ({error.strerror})") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DamagedFile(f"{file} is not JSON") from error
     if not isinstance(manifest, dict) or manifest.pop("sha256", None) != _digest(manifest):
         raise DamagedFile(f"{file} does not match its hash")
-    version = manifest["format_version"]
-    if version > FORMAT_VERSION:
+    version = manifest.get("format_version")
+    if type(version) is not int or version > FORMAT_VERSION:
         raise DamagedFile(f"{file} has format {version}; this scanline reads {FORMAT_VERSION}")
     return manifest
 
@@ -240,9 +257,18 @@ def _digest(manifest: dict[str, Any]) -> str:
 def _referenced_segments(path: Path) -> list[SegmentFile]:
     """References of one checkpoint; a damaged manifest refers to nothing that can be used."""
     try:
-        return [SegmentFile(**file) for file in _read_manifest(path)["segments"]]
+        with _as_written(path):
+            return _segments_of(_read_manifest(path))
     except DamagedFile:
         return []
+
+
+def _segments_of(manifest: dict[str, Any]) -> list[SegmentFile]:
+    """The files that a checkpoint needs, each in the folder of segments and nowhere else."""
+    files = [SegmentFile(**file) for file in manifest["segments"]]
+    if any(Path(file.name).name != file.name for file in files):
+        raise ValueError("a segment lies in another folder")
+    return files
 
 
 def _names(folder: Path) -> list[_Name]:
@@ -250,7 +276,7 @@ def _names(folder: Path) -> list[_Name]:
     found = []
     for path in folder.glob("*-agent-steps-*"):
         serial, _, agent_steps = path.name.partition("-agent-steps-")
-        if serial.isdigit() and agent_steps.isdigit():
+        if serial.isdecimal() and agent_steps.isdecimal():
             found.append(_Name(int(serial), int(agent_steps), path))
     return sorted(found)
 

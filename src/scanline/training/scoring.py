@@ -98,8 +98,15 @@ class LoadedPolicy:
         self.plan, self.spaces = plan, engine.spaces
         engine.close()
         learner = build_learner(plan, self.spaces, seed=0)
-        learner.load(checkpoint_state["parameters"])
-        self.agent_steps: int = checkpoint_state["progress"]["agent_steps"]
+        try:
+            learner.load(checkpoint_state["parameters"])
+            self.agent_steps: int = checkpoint_state["progress"]["agent_steps"]
+        except (KeyError, TypeError, AttributeError, RuntimeError) as error:
+            fault = f"{type(error).__name__}: {error}".partition("\n")[0]
+            raise checkpoint.CheckpointError(
+                f"The weights do not fit the settings of this run ({fault});"
+                " put back its settings.json, or name the recipe that it was trained with."
+            ) from error
         self.policy = policy_of(plan, learner, self.agent_steps, greedy)
         self._calls = 0
 
