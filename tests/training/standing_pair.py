@@ -15,6 +15,7 @@ from torch._C._distributed_c10d import TCPStore
 from scanline import processes
 from scanline.parameters import Learners, join
 from scanline.processes import Link
+from scanline.runners.stopping import Signals
 from scanline.training import Plan
 from scanline.training.train import follow, lead
 
@@ -31,8 +32,9 @@ class StandingPair:
     def train(self, plan: Plan, out: Path, resume: bool = False) -> None:
         store = TCPStore(_HOST, 0, 2, is_master=True, wait_for_workers=False)
         self._crew.workers[0].order_object(0, (plan, store.port))
-        with closing(_joined(0, store)) as learners:
-            lead(plan, learners, out=out, resume=resume, say=lambda sentence: None)
+        with closing(_joined(0, store)) as learners, Signals() as signals:
+            quiet = {"say": lambda sentence: None, "signals": signals}
+            lead(plan, learners, out=out, resume=resume, **quiet)
         assert self._crew.answers(_SECONDS), "the second learner did not end its run"
 
     def close(self) -> None:

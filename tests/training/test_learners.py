@@ -21,10 +21,12 @@ import torch
 
 import scanline
 from scanline import training
+from scanline.parameters import LocalParameters
 from scanline.runners.checkpoint import load_latest
 from scanline.runners.folder import read_record
 from training.standing_pair import StandingPair
 from training.test_determinism import PLAIN, REPLAY, SETTINGS, STEADY, assert_equal_runs
+from training.test_interruptions import at_call
 
 CATCH = "scanline/Catch-v0"
 RECIPES: dict[str, dict[str, Any]] = {
@@ -287,3 +289,21 @@ def test_what_cannot_be_divided_is_refused(
     with pytest.raises(ValueError, match=words):
         scanline.train(recipe, CATCH, out=tmp_path / "run", **{"learners": 2, **changes})
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("recipe", ["accelerated-ppo"], indirect=True)
+def test_a_turn_of_two_learners_that_is_broken_off_goes_on_after_a_resume(
+    recipe: str,
+    whole: Path,
+    pair: StandingPair,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    parted = tmp_path / "parted"
+    with monkeypatch.context() as patched:
+        at_call(patched, LocalParameters, "apply", 10, lambda: os.kill(os.getpid(), signal.SIGTERM))
+        train_pair(pair, recipe, parted)
+    progress = load_latest(parted / "checkpoints").state["progress"]
+    assert progress["updates"] == 10 and progress["turn"] is not None
+    train_pair(pair, recipe, parted, resume=True)
+    assert_equal_runs(whole, parted)

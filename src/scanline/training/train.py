@@ -82,8 +82,8 @@ def carry_out(
     plan = learners.placed(centrally(plan))
     with networks.threads_restored(), learners.joined(plan, follow) as group:
         if group.leads:
-            with signals or Signals() as heard:
-                return lead(plan, group, out=out, resume=resume, say=say, signals=heard)
+            with signals or Signals() as signals:
+                return lead(plan, group, out=out, resume=resume, say=say, signals=signals)
         follow(plan, group)
         stop = Stop("leader", "The leading learner has ended the run.")
         return Run(Path(out or ""), plan.recipe.agent_steps, 0.0, None, stop)
