@@ -33,7 +33,7 @@ train: $(STAMP)  ## Train an agent that beats Pong, play 30 games, film one: abo
 	@echo "  your own           $(BIN)/scanline train ./examples/own_recipe.py pong"
 
 test: $(STAMP)  ## Run all tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal
 
 native: $(STAMP)  ## Build and run the native test programs
 	SCANLINE_NATIVE_TESTS=1 $(BIN)/python -m pytest tests/native/test_programs.py
