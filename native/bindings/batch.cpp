@@ -57,10 +57,10 @@ class StepTarget {
   const StepArrays& arrays(i32 size, i32 frame_bytes) const {
     if (size_ != static_cast<size_t>(size) || frame_bytes_ != static_cast<size_t>(frame_bytes))
       throw nb::value_error(("frame must be an array of " + std::to_string(size) + " rows of " +
-                            std::to_string(frame_bytes) + " bytes, not of " +
-                            std::to_string(size_) + " rows of " + std::to_string(frame_bytes_) +
-                            ".")
-                               .c_str());
+                             std::to_string(frame_bytes) + " bytes, not of " +
+                             std::to_string(size_) + " rows of " + std::to_string(frame_bytes_) +
+                             ".")
+                                .c_str());
     return arrays_;
   }
 
