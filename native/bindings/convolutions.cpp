@@ -28,9 +28,12 @@ class PyConvPass {
 
   void clear() { pass_->clear(); }
 
-  // `keeps` is false for pictures that nobody will go back from.
-  void forward(const Pictures& pictures, const Spans& weights, const Spans& rows, bool keeps) {
-    const Way way = way_of(num_of(pictures), weights, rows);
+  // `keeps` is false for pictures that nobody will go back from. `finite` says whether all weights
+  // are; it is asked with the first pictures of a pass.
+  void forward(const Pictures& pictures, const Spans& weights, const Spans& rows, bool keeps,
+               bool finite) {
+    Way way = way_of(num_of(pictures), weights, rows);
+    way.convs.are_finite = finite;
     const DenseWeights* const dense = way.dense.units ? &way.dense : nullptr;
     nb::gil_scoped_release release;
     if (keeps) {
@@ -209,7 +212,7 @@ void bind_convolutions(nb::module_& m) {
   nb::class_<PyConvPass>(m, "ConvPass")
       .def("clear", &PyConvPass::clear)
       .def("forward", &PyConvPass::forward, nb::arg("pictures"), nb::arg("weights"),
-           nb::arg("rows"), nb::arg("keeps") = true)
+           nb::arg("rows"), nb::arg("keeps") = true, nb::arg("finite") = true)
       .def("backward", &PyConvPass::backward, nb::arg("weights"), nb::arg("rows"),
            nb::arg("out_gradients"), nb::arg("gradients"));
 }

@@ -62,11 +62,22 @@ static void py_rmsprop(const Spans& gradients, const Spans& parameters, const Sp
   rmsprop({decay, epsilon, epsilon_inside_root, learning_rate, gradient_scale}, arrays);
 }
 
-static double py_squared_norm(const Spans& spans) {
+static std::vector<FloatArray> arrays_of(const Spans& spans) {
   std::vector<FloatArray> arrays;
   for (const Span& span : spans) arrays.push_back({static_cast<i64>(span.second), floats(span)});
+  return arrays;
+}
+
+static double py_squared_norm(const Spans& spans) {
+  const std::vector<FloatArray> arrays = arrays_of(spans);
   nb::gil_scoped_release release;
   return squared_norm(arrays);
+}
+
+static bool py_are_finite(const Spans& spans) {
+  const std::vector<FloatArray> arrays = arrays_of(spans);
+  nb::gil_scoped_release release;
+  return are_finite(arrays);
 }
 
 static void py_normalise(const Pictures& pictures, const Span& mean, const Span& scale,
@@ -87,7 +98,8 @@ static void py_normalise(const Pictures& pictures, const Span& mean, const Span&
 static void py_draw_categorical(const Span& logits, const Span& uniforms, const Span& actions) {
   const i32 num = static_cast<i32>(actions.second);
   if (num == 0) return;
-  if (logits.second % actions.second != 0 || uniforms.second % actions.second != 0)
+  if (logits.second == 0 || uniforms.second == 0 || logits.second % actions.second != 0 ||
+      uniforms.second % actions.second != 0)
     refuse_layers("logits, uniforms and actions do not have the sizes of one batch.");
   draw_categorical(num, static_cast<i32>(logits.second / actions.second), floats(logits),
                    floats(uniforms), static_cast<i64>(uniforms.second / actions.second),
@@ -148,6 +160,7 @@ void bind_layers(nb::module_& m) {
         nb::arg("returns"));
   m.def("rmsprop", &py_rmsprop);
   m.def("squared_norm", &py_squared_norm);
+  m.def("are_finite", &py_are_finite, nb::arg("arrays"));
   m.def("layer_threads", &layer_threads);
   m.def("set_layer_threads", [](i32 num_threads) {
     if (num_threads < 1) refuse_layers("there must be at least one thread.");

@@ -7,7 +7,8 @@
 //
 // Outputs that are the same, in one picture or in several, are computed once (patches.h): a layer
 // is a list of different outputs, and its sums read the outputs of the layer below by their
-// numbers. What is zero in all rows of a tile is left out (present.h). On the way back the
+// numbers. What is zero in all rows of a tile is left out where all numbers are finite (present.h):
+// what is no number spreads as in any other way to compute the sums. On the way back the
 // gradients of all that are the same are summed first and go on from the one that stands for them
 // all. Every sum is made by one job in one order: results do not depend on the number of threads.
 // An output depends on its own inputs alone: features have the same bits whatever else is in the
@@ -46,6 +47,7 @@ class ConvPass {
  public:
   struct Weights {
     std::vector<const float*> filters, biases;
+    bool are_finite = true;  // those of a dense layer behind them too
   };
   struct Gradients {
     std::vector<float*> filters, biases;
@@ -58,7 +60,7 @@ class ConvPass {
   void clear();
 
   // Adds pictures; the weights are those of the earlier ones. Gives their features, or the rows of
-  // a dense layer that reads them.
+  // a dense layer that reads them. After an exception the pass is as after `clear`.
   void forward(const Frames& frames, i32 num, const Weights& weights, const DenseWeights* dense,
                float* rows);
   // The same for pictures that nobody will go back from, helped by what is known of the others.
@@ -80,7 +82,9 @@ class ConvPass {
 
  private:
   class Segment;
-  Segment& segment_for(const Frames& frames);
+  Segment& segment_for(const Frames& frames, bool is_finite);
+  void add_pictures(const Frames& frames, i32 num, const Weights& weights,
+                    const DenseWeights* dense, float* rows);
   void pack_weights(const Weights& weights);
   std::vector<std::vector<float>> begin_backward(const Weights& weights,
                                                  const Gradients& gradients) const;

@@ -12,15 +12,15 @@
 #include <cstddef>
 #include <vector>
 
-#include "present.h"
+#include "kernels.h"
 
 namespace scanline {
 
 class FilterTiles {
  public:
   // Outputs are read in stretches of so many: their taps and gradients stay in the nearest cache.
-  static constexpr i32 kStretch = 96;
-  static constexpr i32 kMostFilters = 6;
+  static constexpr i32 kStretch = FilterTileLists::kStretch;
+  static constexpr i32 kMostFilters = FilterTileLists::kMostFilters;
   static_assert(kStretch <= 256, "places in a stretch are bytes");
 
   // Outputs 1 .. num.
@@ -28,32 +28,19 @@ class FilterTiles {
     order_filters(outputs, num);
     ends_.clear();
     steps_.clear();
+    const FilterTileLists tiles = lists();  // of which the order is known
     for (i32 first = 1; first <= num; first += kStretch)
-      for (i32 tile = 0; tile < num_tiles(); ++tile)
-        list(outputs, first, std::min(kStretch, num + 1 - first), filters(tile), num_filters(tile));
+      for (i32 tile = 0; tile < tiles.num_tiles(); ++tile)
+        list(outputs, first, std::min(kStretch, num + 1 - first), tiles.filters(tile),
+             tiles.filters_of(tile));
   }
 
-  i32 num_tiles() const {
-    return (static_cast<i32>(order_.size()) + kMostFilters - 1) / kMostFilters;
+  // As kernels read them.
+  FilterTileLists lists() const {
+    return {order_.data(), static_cast<i32>(order_.size()), ends_.data(), steps_.data()};
   }
-  const i32* filters(i32 tile) const { return order_.data() + tile * kMostFilters; }
-  i32 num_filters(i32 tile) const {
-    return std::min(kMostFilters, static_cast<i32>(order_.size()) - tile * kMostFilters);
-  }
-
-  // Rising places in a stretch, counted from its first output.
-  const u8* begin(i32 stretch, i32 tile) const {
-    const size_t at = place(stretch, tile);
-    return steps_.data() + (at == 0 ? 0 : ends_[at - 1]);
-  }
-  const u8* end(i32 stretch, i32 tile) const { return steps_.data() + ends_[place(stretch, tile)]; }
 
  private:
-  size_t place(i32 stretch, i32 tile) const {
-    return static_cast<size_t>(stretch) * static_cast<size_t>(num_tiles()) +
-           static_cast<size_t>(tile);
-  }
-
   // The filters that are not always zero, those that are so least often first.
   void order_filters(const MarkedRows& outputs, i32 num) {
     std::vector<i32> counts(static_cast<size_t>(outputs.num_floats));

@@ -2,7 +2,9 @@
 #include "optimise.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <cstring>
 
 #include "workers.h"
 
@@ -95,6 +97,30 @@ double squared_norm(const std::vector<FloatArray>& arrays) {
   double sum = 0;
   for (double each : sums) sum += each;
   return sum;
+}
+
+bool are_finite(const FloatArray& array) {
+  constexpr u32 kExponent = 0x7F800000;  // all of its bits: infinite, or no number
+  u32 found = 0;
+  for (i64 i = 0; i < array.num; ++i) {
+    u32 bits;
+    std::memcpy(&bits, array.data + i, sizeof bits);
+    found |= static_cast<u32>((bits & kExponent) == kExponent);
+  }
+  return found == 0;
+}
+
+bool are_finite(const std::vector<FloatArray>& arrays) {
+  const std::vector<Part> parts = parts_of(arrays);
+  std::atomic<bool> all{true};
+  run_jobs(
+      static_cast<i32>(parts.size()),
+      [&](i32 job) {
+        const Part& part = parts[static_cast<size_t>(job)];
+        if (!are_finite({part.num, arrays[part.array].data + part.first})) all = false;
+      },
+      Size::kLarge);
+  return all;
 }
 
 }  // namespace scanline

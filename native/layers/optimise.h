@@ -1,4 +1,5 @@
-// optimise.h -- what happens to all parameters of a network at once: a norm, a step of RMSProp.
+// optimise.h -- what happens to all parameters of a network at once: a norm, a step of RMSProp,
+// whether they are finite.
 //
 // Takes arrays of floats, dense in the same order; changes parameters and averages in place. Arrays
 // are cut into parts of one size, so that no sum depends on the number of threads.
@@ -35,5 +36,9 @@ struct FloatArray {
 
 // The sum of all squares.
 double squared_norm(const std::vector<FloatArray>& arrays);
+
+// Whether no float is infinite or no number.
+bool are_finite(const FloatArray& array);
+bool are_finite(const std::vector<FloatArray>& arrays);
 
 }  // namespace scanline

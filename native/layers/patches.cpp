@@ -93,10 +93,12 @@ Patches::Patches(const std::vector<ConvShape>& shapes)
   clear();
 }
 
-void Patches::clear() {
+void Patches::clear(bool marks_all) {
+  marks_all_ = marks_all;
   strips_.clear();
   strip_floats_.assign(static_cast<size_t>(first_.run()), 0.0F);
   strip_present_.assign(static_cast<size_t>(words_for(first_.run())), 0);
+  if (marks_all_) mark_all(first_.run(), strip_present_.data());
   for (Numbered& keys : keys_) keys.clear();
   num_pictures_ = num_lanes_ = 0;
   outputs_.clear();
@@ -274,6 +276,7 @@ void Patches::widen_strip(const T* strip, i32 from, i32 to) {
       }
       present[k / kMarksPerWord] |= static_cast<u64>(to_float != 0.0F) << k % kMarksPerWord;
     }
+  if (marks_all_) mark_all(first_.run(), present);
 }
 
 void Patches::find_outputs(i32 lane) {

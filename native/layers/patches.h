@@ -27,7 +27,8 @@ class Patches {
  public:
   explicit Patches(const std::vector<ConvShape>& shapes);
 
-  void clear();
+  // With `marks_all` every pixel is marked as present, zero or not (present.h).
+  void clear(bool marks_all = false);
   // Whether pictures of this kind can join those that are here.
   bool takes(const Frames& frames) const;
   void look(const Frames& frames, i32 first, i32 num);
@@ -98,6 +99,7 @@ class Patches {
   std::vector<u64> strip_present_;   // which of them are not zero
   std::vector<Numbered> keys_;       // per layer: the taps of its outputs
   Frames kind_{};
+  bool marks_all_ = false;
   i32 num_pictures_ = 0;
   std::vector<i32> outputs_;
   // A picture is compared with the one at its place in the round before.

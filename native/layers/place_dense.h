@@ -45,9 +45,17 @@ class PlaceDense {
   // All pictures so far will be gone back from.
   void keep() { num_kept_ = pairs_.num(); }
 
-  // Gradients of the weights, or what is added to them, from those of the rows of `num` pictures.
-  void backward(i32 num, const MarkedRows& outputs, const DenseWeights& dense, const float* rows,
-                const float* row_gradients, bool adds, const DenseGradients& gradients);
+  // Everything that the way back reads, and where it goes.
+  struct Way {
+    i32 num_pictures;
+    MarkedRows outputs;
+    DenseWeights dense;
+    bool marks_all;  // gradients that are zero are not left out
+    bool adds;       // to what is there
+    DenseGradients gradients;
+  };
+  // Gradients of the weights from those of the rows.
+  void backward(const Way& way, const float* rows, const float* row_gradients);
   // The way back of what stands somewhere: rows of `filters` floats, each to be added to the
   // gradient of its number.
   i32 num_kept() const { return num_kept_; }
@@ -56,7 +64,6 @@ class PlaceDense {
 
  private:
   using Floats = std::vector<float>;
-  struct Way;  // everything that the way back reads, and where it goes
 
   MarkedRow output_of(i32 id, const MarkedRows& outputs) const {
     return outputs.row(pairs_.numbers()[id]);
@@ -65,8 +72,7 @@ class PlaceDense {
   i64 weights_at(i32 place, i32 units) const { return static_cast<i64>(place) * filters_ * units; }
   void list_new(const MarkedRows& outputs, i32 place, std::vector<MarkedRow>& rows) const;
   void multiply(const MarkedRows& outputs, const DenseWeights& dense, i32 place, i32 next);
-  void sum_places(i32 picture, const DenseWeights& dense, float* row) const;
-  void pass_rectifier(i32 num, i32 units, const float* rows, const float* gradients);
+  void pass_rectifier(const Way& way, const float* rows, const float* gradients);
   void go_back(const Way& way, i32 place);
   void sum_gradients(const Way& way, i32 place, std::vector<MarkedRow>& gradients) const;
   void weight_gradients(const Way& way, i32 place, const PlacePairs& pairs) const;

@@ -4,7 +4,10 @@
 //
 // A rectifier leaves about half of its outputs at zero, and in places that look alike it is the
 // same half: a sum leaves out what is zero in all rows that it is made for at once. What is left
-// out would have added zero, so that no bit of a finite sum depends on it.
+// out would have added zero, so that no bit of a finite sum depends on it. Where something is not
+// finite (zero times infinity is no number) all floats are marked, those of the border too, and
+// nothing is left out.
+// Nothing here is a function of its own: kernels include it (kernels.h).
 #pragma once
 
 #include "../core/types.h"
@@ -13,7 +16,15 @@ namespace scanline {
 
 constexpr i32 kMarksPerWord = 64;
 
-constexpr i32 words_for(i32 floats) { return (floats + kMarksPerWord - 1) / kMarksPerWord; }
+SCANLINE_INLINE constexpr i32 words_for(i32 floats) {
+  return (floats + kMarksPerWord - 1) / kMarksPerWord;
+}
+
+// Marks of `floats` floats, all of them.
+SCANLINE_INLINE void mark_all(i32 floats, u64* marks) {
+  for (; floats >= kMarksPerWord; floats -= kMarksPerWord) *marks++ = ~u64{0};
+  if (floats > 0) *marks = (u64{1} << floats) - 1;
+}
 
 struct MarkedRow {
   const float* floats;
@@ -25,7 +36,7 @@ struct MarkedRows {
   const u64* present;
   i32 num_floats, words;
 
-  MarkedRow row(i32 number) const {
+  SCANLINE_INLINE MarkedRow row(i32 number) const {
     return {floats + static_cast<i64>(number) * num_floats,
             present + static_cast<i64>(number) * words};
   }
@@ -33,7 +44,7 @@ struct MarkedRows {
 
 // Calls visit(k) for every bit, from the lowest on.
 template <class Visit>
-inline void for_each_bit(u64 bits, const Visit& visit) {
+SCANLINE_INLINE void for_each_bit(u64 bits, const Visit& visit) {
   for (; bits != 0; bits &= bits - 1) visit(static_cast<i64>(__builtin_ctzll(bits)));
 }
 

@@ -3,44 +3,39 @@
 // Takes pointers; adds products. Six rows of sixteen columns are twelve sums of eight floats: with
 // two loaded columns and one broadcast they fill the sixteen registers, and six broadcasts feed
 // twelve multiply-adds, so that the multiply-adds and not the loads are the limit.
-// Included by files that are compiled for AVX2 and FMA only.
+// Included by files that are compiled for AVX2 and FMA only; all that is here is their own.
 #pragma once
 
 #include <immintrin.h>
 
-#include <type_traits>
-
-#include "../core/types.h"
-#include "present.h"
+#include "kernels.h"
 
 namespace scanline {
+namespace {
 
-constexpr i32 kTileRows = 6;
-constexpr i32 kTileColumns = 16;
+template <i32 kNumber>
+struct Constant {
+  constexpr operator i32() const { return kNumber; }
+};
 
-// How many tiles of six leave a rest that tiles of four can take; as many as fit where none do.
-inline i32 num_sixes(i32 num) {
-  for (i32 sixes = num / 6; sixes >= 0; --sixes)
-    if ((num - 6 * sixes) % 4 == 0) return sixes;
-  return num / 6;
-}
+SCANLINE_INLINE i32 least(i32 a, i32 b) { return b < a ? b : a; }
 
 // Calls call(rows) with a number of rows that the compiler knows.
 template <class Call>
 inline void with_rows(i32 num, const Call& call) {
   switch (num) {
     case 6:
-      return call(std::integral_constant<i32, 6>());
+      return call(Constant<6>());
     case 5:
-      return call(std::integral_constant<i32, 5>());
+      return call(Constant<5>());
     case 4:
-      return call(std::integral_constant<i32, 4>());
+      return call(Constant<4>());
     case 3:
-      return call(std::integral_constant<i32, 3>());
+      return call(Constant<3>());
     case 2:
-      return call(std::integral_constant<i32, 2>());
+      return call(Constant<2>());
     default:
-      return call(std::integral_constant<i32, 1>());
+      return call(Constant<1>());
   }
 }
 
@@ -147,4 +142,30 @@ inline Tile<kRows> outer_products(Tile<kRows> tile, i32 num, const Values& value
   return tile;
 }
 
+SCANLINE_INLINE void add_to(float* sum, __m256 more) {
+  _mm256_storeu_ps(sum, _mm256_add_ps(_mm256_loadu_ps(sum), more));
+}
+
+// max(0, x), and no number where x is none: of unordered operands the second one is taken.
+SCANLINE_INLINE __m256 rectified(__m256 x) { return _mm256_max_ps(_mm256_setzero_ps(), x); }
+
+// A gradient passes where the output was positive, or no number.
+SCANLINE_INLINE __m256 passed(__m256 gradient, const float* output) {
+  const __m256 open = _mm256_cmp_ps(_mm256_loadu_ps(output), _mm256_setzero_ps(), _CMP_NLE_UQ);
+  return _mm256_and_ps(gradient, open);
+}
+
+SCANLINE_INLINE u64 marks_of(__m256 floats) {
+  return static_cast<u64>(
+      _mm256_movemask_ps(_mm256_cmp_ps(floats, _mm256_setzero_ps(), _CMP_NEQ_UQ)));
+}
+
+// Zero where a float is finite, and not a bit else.
+SCANLINE_INLINE __m256 zero_if_finite(__m256 floats) { return _mm256_sub_ps(floats, floats); }
+SCANLINE_INLINE bool is_zero(__m256 bits) {
+  const __m256i whole = _mm256_castps_si256(bits);
+  return _mm256_testz_si256(whole, whole) != 0;
+}
+
+}  // namespace
 }  // namespace scanline

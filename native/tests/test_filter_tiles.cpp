@@ -27,11 +27,11 @@ struct Marks {
   std::vector<u64> bits;
 };
 
-void check_filters(const FilterTiles& tiles, const Marks& marks, i32 num) {
+void check_filters(const FilterTileLists& tiles, const Marks& marks, i32 num) {
   std::set<i32> listed;
   i32 before = num;
   for (i32 tile = 0; tile < tiles.num_tiles(); ++tile)
-    for (i32 i = 0; i < tiles.num_filters(tile); ++i) {
+    for (i32 i = 0; i < tiles.filters_of(tile); ++i) {
       const i32 f = tiles.filters(tile)[i];
       CHECK(listed.insert(f).second);
       i32 count = 0;
@@ -43,7 +43,7 @@ void check_filters(const FilterTiles& tiles, const Marks& marks, i32 num) {
     for (i32 output = 1; output <= num; ++output) CHECK(!marks.has(output, f) || listed.count(f));
 }
 
-void check_outputs(const FilterTiles& tiles, const Marks& marks, i32 num) {
+void check_outputs(const FilterTileLists& tiles, const Marks& marks, i32 num) {
   for (i32 tile = 0; tile < tiles.num_tiles(); ++tile)
     for (i32 output = 1; output <= num; ++output) {
       const i32 stretch = (output - 1) / FilterTiles::kStretch;
@@ -51,7 +51,7 @@ void check_outputs(const FilterTiles& tiles, const Marks& marks, i32 num) {
       const u8 *const begin = tiles.begin(stretch, tile), *const end = tiles.end(stretch, tile);
       CHECK(std::is_sorted(begin, end));
       bool some = false;
-      for (i32 i = 0; i < tiles.num_filters(tile); ++i)
+      for (i32 i = 0; i < tiles.filters_of(tile); ++i)
         some = some || marks.has(output, tiles.filters(tile)[i]);
       CHECK(std::count(begin, end, step) == (some ? 1 : 0));
     }
@@ -66,8 +66,8 @@ int main() {
     for (const i32 num : {0, 1, 95, 96, 97, 300}) {
       const Marks marks(num, filters, random);
       tiles.list(marks.rows(), num);
-      check_filters(tiles, marks, num);
-      check_outputs(tiles, marks, num);
+      check_filters(tiles.lists(), marks, num);
+      check_outputs(tiles.lists(), marks, num);
     }
   return check::result("filter tiles");
 }

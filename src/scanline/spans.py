@@ -8,6 +8,7 @@ hundred of them. A span costs one; sizes are checked on the native side all the 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Sequence
 
 import torch
@@ -22,8 +23,12 @@ NOTHING: Span = (0, 0)
 
 def span(tensor: Tensor) -> Span:
     """A tensor of floats on the CPU without gaps, in whatever order its axes lie."""
-    if tensor.dtype is not torch.float32 or not tensor.is_cpu:
-        raise TypeError(f"native layers take float32 on the CPU, not {tensor.dtype}.")
+    if not is_gapless(tensor):
+        raise TypeError(
+            "native layers take float32 on the CPU without gaps, not "
+            f"{tensor.dtype} on {tensor.device} of shape {tuple(tensor.shape)} with strides "
+            f"{tensor.stride()}; use .float().cpu().contiguous()."
+        )
     return tensor.data_ptr(), tensor.numel()
 
 
@@ -45,7 +50,7 @@ def is_gapless(tensor: Tensor) -> bool:
     """Whether a tensor is floats on the CPU without gaps, in any order of its axes."""
     if tensor.dtype is not torch.float32 or not tensor.is_cpu:
         return False
-    return tensor.is_contiguous() or _fills(tensor.stride(), tensor.shape)
+    return tensor.is_contiguous() or _fills(tensor.stride(), tuple(tensor.shape))
 
 
 def gapless_spans(tensors: Sequence[Tensor]) -> list[Span] | None:
@@ -55,7 +60,8 @@ def gapless_spans(tensors: Sequence[Tensor]) -> list[Span] | None:
     return places(*tensors)
 
 
-def _fills(strides: Sequence[int], sizes: Sequence[int]) -> bool:
+@functools.lru_cache(maxsize=1024)
+def _fills(strides: tuple[int, ...], sizes: tuple[int, ...]) -> bool:
     """Whether every axis, from the innermost in memory on, begins where the last one ends."""
     length = 1
     for stride, size in sorted(zip(strides, sizes, strict=True)):

@@ -20,6 +20,7 @@ import torch
 
 import scanline
 from leftovers import children, mapped_blocks, open_blocks
+from scanline import networks
 from scanline.algorithms import ActorCritic
 from scanline.engines import EngineError
 from scanline.engines.gymnasium import GymnasiumEngine
@@ -28,6 +29,7 @@ from scanline.processes import WorkerLost
 from scanline.runners.checkpoint import load_latest
 from scanline.runners.crew import StuckError
 from scanline.runners.hands import Hands
+from scanline.runners.session import NotFiniteError
 
 CATCH = "scanline/Catch-v0"
 ENDS_WITHIN_SECONDS = 20.0
@@ -134,6 +136,36 @@ def test_a_loss_that_is_no_number_ends_the_run_with_what_led_to_it(
         scanline.train(late_nan.recipe(recipe), CATCH, out=out, **SMALL, **RECIPES[recipe])
     state = load_latest(out / "checkpoints").state["parameters"]["network"]
     assert all(torch.isfinite(value).all() for value in state.values())
+
+
+@pytest.mark.parametrize("recipe", ["a2c", "dqn"])
+@pytest.mark.parametrize("where", ["trunk.convs.0.weight", "trunk.convs.2.bias"])
+def test_a_weight_that_is_no_number_ends_the_run_with_its_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recipe: str, where: str
+) -> None:
+    pytest.importorskip("ale_py", reason="ale-py brings the ROMs")
+    build = networks.build
+
+    def spoilt(*args: Any, **options: Any) -> torch.nn.Module:
+        network = build(*args, **options)
+        with torch.no_grad():
+            network.get_parameter(where)[0] = float("nan")  # one filter
+        return network
+
+    monkeypatch.setattr(networks, "build", spoilt)
+    small = {"num_envs": 2, "num_threads": 1} if recipe == "a2c" else {}
+    if recipe == "dqn":
+        small = {"learning_starts_agent_steps": 40, "capacity_agent_steps": 1000}
+    with pytest.raises(NotFiniteError, match="is no finite number after"):
+        scanline.train(
+            recipe,
+            "pong",
+            out=tmp_path / "run",
+            agent_steps=200,
+            log_every_agent_steps=50,
+            **small,
+            **QUIET,
+        )
 
 
 def test_a_predictor_that_raises_ends_the_run_with_its_traceback(

@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from .._native import ConvPass, ConvStack
+from .._native import ConvPass, ConvStack, are_finite
 from ..spans import Span, has_whole_planes, pictures, spans
 from . import memory
 from .dense import can_be_native, dense_rectified, pairs_of, read_rows_of, weight_of
@@ -48,6 +48,8 @@ class Chain:
     """Of one row: of features, or of the hidden layer and of every output."""
     _addresses: list[int] = field(default_factory=list)
     _spans: list[Span] | None = None
+    _checked: tuple[list[Span], list[int] | None, bool] | None = None
+    """Weights of which version were looked at, and whether all were finite."""
 
     def weights(self) -> list[Tensor]:
         """Weights and biases in turn."""
@@ -61,6 +63,16 @@ class Chain:
             self._spans = spans(weights) if self._lies_in_order(weights) else None
             self._addresses = addresses
         return self._spans
+
+    def are_finite(self, weights: Sequence[Tensor], places: list[Span]) -> bool:
+        """Whether no weight is infinite or no number; looked at when one has changed.
+
+        Kernels may leave out what is multiplied by zero then.
+        """
+        checked, versions = self._checked, memory.versions_of(weights)
+        if checked is None or versions is None or checked[:2] != (places, versions):
+            checked = self._checked = places, versions, are_finite(places)
+        return checked[2]
 
     def new_rows(self, num: int, work: ConvPass) -> memory.Rows:
         return memory.Rows.of([torch.empty((num, *shape)) for shape in self.shapes], work)
@@ -162,7 +174,8 @@ class ConvFeatures:
         num = self.observations.shape[0]
         room = memory.room(chain, num, chain.shapes, self.kernels.begin)
         rows = room or chain.new_rows(num, memory.work(chain) or self.kernels.begin())
-        self._forward(rows, places, keeps=room is not None)
+        finite = chain.are_finite(weights, places)
+        self._forward(rows, places, keeps=room is not None, finite=finite)
         return _last(rows.arrays)
 
     def _learned(
@@ -172,14 +185,15 @@ class ConvFeatures:
         known = memory.recalled(chain, num)
         rows = known or chain.new_rows(num, self.kernels.begin())
         if known is None:
-            self._forward(rows, places, keeps=True)
+            finite = chain.are_finite(weights, places)
+            self._forward(rows, places, keeps=True, finite=finite)
         found: Sequence[Tensor] = _ConvRows.apply(rows, chain, *weights)  # type: ignore[no-untyped-call]
         return found
 
-    def _forward(self, rows: memory.Rows, places: list[Span], *, keeps: bool) -> None:
+    def _forward(self, rows: memory.Rows, places: list[Span], *, keeps: bool, finite: bool) -> None:
         pixels = self.kernels.pixels
         frames = pictures(self.observations, pixels.scale, pixels.offset)
-        rows.work.forward(frames, places, rows.spans, keeps)
+        rows.work.forward(frames, places, rows.spans, keeps, finite)
 
 
 Features = Tensor | ConvFeatures

@@ -32,6 +32,14 @@ Shapes = Sequence[tuple[int, ...]]
 _version_of = attrgetter("_version")
 
 
+def versions_of(weights: Sequence[Tensor]) -> list[int] | None:
+    """PyTorch counts the changes of every tensor but of those made in inference mode."""
+    try:
+        return list(map(_version_of, weights))
+    except RuntimeError:
+        return None
+
+
 class Rows(NamedTuple):
     """Rows of the arrays that a layer gives, where they lie, and the work on all of its rows."""
 
@@ -66,14 +74,14 @@ class Memory:
 
     def __init__(self, network: nn.Module, capacity_rows: int) -> None:
         self._weights = list(network.parameters())
-        self._versions: list[int] = []
+        self._versions: list[int] | None = None
         self._capacity_rows = capacity_rows
         self._layers: dict[Hashable, Kept] = {}
 
     @contextmanager
     def keeping(self) -> Iterator[None]:
         """Forward passes without gradient are kept, from the first row on."""
-        self._versions = self._versions_now()
+        self._versions = versions_of(self._weights)
         for layer in self._layers.values():
             layer.num_rows = 0
         with _active(keeper=self):
@@ -121,11 +129,7 @@ class Memory:
 
     def _is_current(self) -> bool:
         """Whether no weight has moved since the first row."""
-        return self._versions == self._versions_now()
-
-    def _versions_now(self) -> list[int]:
-        """PyTorch counts the changes of every tensor."""
-        return list(map(_version_of, self._weights))
+        return self._versions is not None and self._versions == versions_of(self._weights)
 
 
 class _Active(threading.local):

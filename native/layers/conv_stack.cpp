@@ -1,15 +1,18 @@
-// conv_stack_avx2.cpp -- see conv_stack.h. Compiled for AVX2 and FMA; entered only where they are.
+// conv_stack.cpp -- see conv_stack.h.
+#include "conv_stack.h"
+
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
-#include "conv_stack.h"
 #include "filter_tiles.h"
-#include "outputs_avx2.h"
-#include "pack_avx2.h"
+#include "kernels.h"
+#include "optimise.h"
 #include "patches.h"
 #include "place_dense.h"
 #include "readers.h"
-#include "tiles_avx2.h"
+#include "room.h"
+#include "senders.h"
 #include "workers.h"
 
 namespace scanline {
@@ -37,8 +40,11 @@ class ConvPass::Segment {
         tiles_(shapes.size()),
         dense_(shapes.back().out_pixels(), shapes.back().filters) {}
 
-  void clear() {
-    patches_.clear();
+  // With `marks_all` nothing is left out of a sum: some weight is not finite.
+  void clear(bool marks_all) {
+    marks_all_ = marks_all;
+    is_finite_ = true;
+    patches_.clear(marks_all);
     dense_.clear();
     for (Layer& layer : layers_) layer.num = layer.num_computed = 0;
   }
@@ -67,6 +73,7 @@ class ConvPass::Segment {
   // Adds to the gradients; `panels` are for the way back.
   void backward(const std::vector<Floats>& panels, const float* feature_gradients,
                 const Gradients& gradients) {
+    if (!is_finite_) mark_all_outputs();
     gather(patches_.outputs_of(0), static_cast<i64>(num_pictures()) * shapes_.back().out_pixels(),
            feature_gradients);
     go_back(panels, gradients);
@@ -74,8 +81,11 @@ class ConvPass::Segment {
 
   void backward(const std::vector<Floats>& panels, const DenseWay& way, bool adds,
                 const Gradients& gradients) {
-    dense_.backward(num_pictures(), outputs(shapes_.size() - 1), way.weights, way.rows,
-                    way.row_gradients, adds, way.gradients);
+    const i64 num_gradients = static_cast<i64>(num_pictures()) * way.weights.units;
+    if (!is_finite_ || !are_finite({num_gradients, way.row_gradients})) mark_all_outputs();
+    dense_.backward(
+        {num_pictures(), outputs(shapes_.size() - 1), way.weights, marks_all_, adds, way.gradients},
+        way.rows, way.row_gradients);
     gather(dense_.numbers(), dense_.num_kept(), dense_.pair_gradients());
     go_back(panels, gradients);
   }
@@ -106,6 +116,16 @@ class ConvPass::Segment {
             l == 0 ? patches_.strips() : outputs(l - 1)};
   }
 
+  void mark_all_outputs() {
+    for (size_t l = 0; l < shapes_.size(); ++l)
+      for (i32 output = 0; output <= layers_[l].num; ++output) mark_all_of(l, output);
+  }
+
+  void mark_all_of(size_t l, i32 output) {
+    const i32 filters = shapes_[l].filters;
+    mark_all(filters, layers_[l].present.data() + static_cast<i64>(output) * words_for(filters));
+  }
+
   // Outputs that are new since the last call.
   void compute(size_t l, const Floats& panels, const float* biases, i32 num_pictures) {
     Layer& layer = layers_[l];
@@ -115,18 +135,22 @@ class ConvPass::Segment {
     if (first == 1) {
       std::fill_n(layer.outputs.begin(), filters, 0.0F);
       std::fill_n(layer.present.begin(), words_for(filters), 0);
+      if (marks_all_) mark_all_of(l, 0);
     }
     layer.num_computed = num;
     const Taps sources = taps(l);
     const Outputs to{layer.outputs.data(), layer.present.data(), filters};
+    std::atomic<bool> is_finite{true};
     run_jobs(
         num_parts(num + 1 - first, kOutputsPerJob),
         [&](i32 job) {
           const i32 from = first + job * kOutputsPerJob;
-          compute_outputs(sources, from, std::min(from + kOutputsPerJob, num + 1), panels.data(),
-                          biases, to);
+          const i32 end = std::min(from + kOutputsPerJob, num + 1);
+          if (!compute_outputs(sources, from, end, panels.data(), biases, to)) is_finite = false;
+          for (i32 output = from; marks_all_ && output < end; ++output) mark_all_of(l, output);
         },
         size_of(num_pictures));
+    is_finite_ = is_finite_ && is_finite;
   }
 
   void copy_features(i32 first, i32 num, float* features) const {
@@ -181,15 +205,8 @@ class ConvPass::Segment {
         filters / kTileColumns,
         [&](i32 job) {
           const i32 f = job * kTileColumns;
-          clear_columns(layers_[top].num + 1, filters, gradients.data() + f);
-          for (i64 i = 0; i < num_rows; ++i) {
-            float* const to = gradients.data() + static_cast<i64>(numbers[i]) * filters + f;
-            const float* const from = rows + i * filters + f;
-            add_to(to, _mm256_loadu_ps(from));
-            add_to(to + 8, _mm256_loadu_ps(from + 8));
-          }
-          pass_columns(layers_[top].num + 1, filters, layers_[top].outputs.data() + f,
-                       gradients.data() + f);
+          gather_columns(numbers, num_rows, rows + f, layers_[top].num, filters,
+                         layers_[top].outputs.data() + f, gradients.data() + f);
         },
         Size::kLarge);
   }
@@ -213,7 +230,7 @@ class ConvPass::Segment {
         num_taps + 1 + num_parts(num_below, kInputsPerJob),
         [&](i32 job) {
           if (job < num_taps) {
-            add_filter_gradients(sources, num, job, tiles_[l], from, filter_sums);
+            add_filter_gradients(sources, num, job, tiles_[l].lists(), from, filter_sums);
           } else if (job == num_taps) {
             add_rows(num, conv.filters, conv.filters, from.row(1).floats, bias_sums);
           } else {
@@ -232,11 +249,12 @@ class ConvPass::Segment {
   std::vector<Readers> readers_;
   std::vector<FilterTiles> tiles_;
   PlaceDense dense_;
+  bool marks_all_ = false;
+  bool is_finite_ = true;  // all outputs are
 };
 
 const char* ConvStack::refusal(const std::vector<ConvShape>& shapes) {
-  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
-    return "the processor has no AVX2 or FMA";
+  if (const char* reason = kernels_refusal()) return reason;
   if (shapes.empty()) return "there must be a convolution";
   if (shapes.front().width < 8) return "pictures must be at least 8 pixels wide";
   for (const ConvShape& conv : shapes) {
@@ -253,18 +271,18 @@ ConvPass::ConvPass(std::vector<ConvShape> shapes)
 ConvPass::~ConvPass() = default;
 
 void ConvPass::clear() {
-  for (size_t s = 0; s < num_segments_; ++s) segments_[s]->clear();
   num_segments_ = 0;
   num_pictures_ = num_dense_ = 0;
 }
 
 // The segment that the next picture belongs to.
-ConvPass::Segment& ConvPass::segment_for(const Frames& frames) {
+ConvPass::Segment& ConvPass::segment_for(const Frames& frames, bool is_finite) {
   if (num_segments_ > 0) {
     Segment& last = *segments_[num_segments_ - 1];
     if (last.num_pictures() < kPicturesPerSegment && last.takes(frames)) return last;
   }
   if (num_segments_ == segments_.size()) segments_.push_back(std::make_unique<Segment>(shapes_));
+  segments_[num_segments_]->clear(/*marks_all=*/!is_finite);
   return *segments_[num_segments_++];
 }
 
@@ -275,15 +293,26 @@ void ConvPass::pack_weights(const Weights& weights) {
     for (i32 f = 0; f < shapes_[l].filters; ++f)
       filters.push_back(weights.filters[l] + static_cast<i64>(f) * depth);
     panels_[l].resize(static_cast<size_t>(shapes_[l].weights()));
-    pack_lines(filters, depth, panels_[l].data());
+    pack_lines(filters.data(), static_cast<i64>(filters.size()), depth, panels_[l].data());
   }
 }
 
+// What was half done when memory ran out is not gone on with.
 void ConvPass::forward(const Frames& frames, i32 num, const Weights& weights,
                        const DenseWeights* dense, float* rows) {
+  try {
+    add_pictures(frames, num, weights, dense, rows);
+  } catch (...) {
+    clear();
+    throw;
+  }
+}
+
+void ConvPass::add_pictures(const Frames& frames, i32 num, const Weights& weights,
+                            const DenseWeights* dense, float* rows) {
   if (num_pictures_ == 0) pack_weights(weights);
   for (i32 first = 0; first < num;) {
-    Segment& segment = segment_for(frames);
+    Segment& segment = segment_for(frames, weights.are_finite);
     const i32 some = std::min(num - first, kPicturesPerSegment - segment.num_pictures());
     segment.forward(frames, first, some, panels_, weights, dense, true, rows);
     rows += static_cast<i64>(some) * (dense ? dense->units : feature_floats(shapes_));
@@ -295,12 +324,16 @@ void ConvPass::forward(const Frames& frames, i32 num, const Weights& weights,
 
 void ConvPass::peek(const Frames& frames, i32 num, const Weights& weights,
                     const DenseWeights* dense, float* rows) {
-  if (num_segments_ > 0 && segments_[num_segments_ - 1]->takes(frames)) {
-    segments_[num_segments_ - 1]->forward(frames, 0, num, panels_, weights, dense, false, rows);
-    return;
+  if (num_segments_ == 0 || !segments_[num_segments_ - 1]->takes(frames)) {
+    ConvPass alone(shapes_);
+    return alone.forward(frames, num, weights, dense, rows);
   }
-  ConvPass alone(shapes_);
-  alone.forward(frames, num, weights, dense, rows);
+  try {
+    segments_[num_segments_ - 1]->forward(frames, 0, num, panels_, weights, dense, false, rows);
+  } catch (...) {
+    clear();
+    throw;
+  }
 }
 
 void ConvPass::backward(const Weights& weights, const float* feature_gradients,
