@@ -58,7 +58,7 @@ conformance: $(STAMP)  ## Compare all games with ALE frame by frame: 6 million f
 ROMS = $(shell $(BIN)/python -c 'from scanline import games; print(games.rom_path("pong").parent)')
 SANITIZED = -DSCANLINE_PYTHON=OFF -DSCANLINE_TESTS=ON -DCMAKE_BUILD_TYPE=Release -DSCANLINE_SANITIZE
 
-sanitize: $(STAMP)  ## Run the native tests, a million hostile frames per cartridge type and a million forged snapshots with sanitizers: four hours
+sanitize: $(STAMP)  ## Run the native tests, a million hostile frames per cartridge type and a million forged snapshots with sanitizers: three hours
 	$(BIN)/cmake -S . -B build/address $(SANITIZED)=address,undefined
 	$(BIN)/cmake --build build/address --parallel
 	$(BIN)/ctest --test-dir build/address --output-on-failure

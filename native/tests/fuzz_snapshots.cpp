@@ -4,12 +4,12 @@
 //
 // Takes snapshots of games in play, changes fields or bytes, makes the fingerprint right again and
 // restores the result: it must be refused and leave the environment as it was, or be harmless,
-// which is tried by playing on, resetting and looking. First every field with every boundary value
-// for every cartridge type, in an order of the shard's own, then random damage. Consoles run the
-// plain, the decoded and the translated loop; batches' environments run under random settings.
-// Without ROMs all cartridges are random bytes. Meant for a build with sanitizers, which end the
-// program at the first report; a restore that takes too long ends it too. What is tried depends on
-// the arguments alone.
+// which is tried by playing on, resetting and looking. Every other change is one field with one
+// boundary value, all of them for every cartridge type in an order of the shard's own; the rest is
+// random damage. Consoles run the plain, the decoded and the translated loop; batches' environments
+// run under random settings. Without ROMs all cartridges are random bytes. Meant for a build with
+// sanitizers, which end the program at the first report; a restore that takes too long ends it too.
+// What is tried depends on the arguments alone.
 #include <unistd.h>
 
 #include <algorithm>
