@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
+import textwrap
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +16,7 @@ import pytest
 from scanline import cli
 from scanline.algorithms import ActorCritic
 from scanline.errors import UserError
+from scanline.runners.stopping import Interrupted
 
 CATCH = "scanline/Catch-v0"
 SHORT = ["--network", "mlp", "--num-workers", "0", "--torch-threads", "1", "--no-tensorboard"]
@@ -167,3 +171,48 @@ def test_a_disk_that_refuses_any_other_file_is_a_sentence(
     monkeypatch.setattr(cli, "_list", lambda words: len(Path("/nowhere").read_bytes()))
     with pytest.raises(FileNotFoundError):
         run("list", "games")
+
+
+def test_a_command_that_is_stopped_ends_with_its_signal_s_code(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for error, code, word in (
+        (KeyboardInterrupt(), 130, "Stopped by Ctrl-C."),
+        (Interrupted(signal.SIGTERM, "Stopped by SIGTERM."), 143, "Stopped by SIGTERM."),
+    ):
+
+        def stopped(words: list[str], error: BaseException = error) -> int:
+            raise error
+
+        monkeypatch.setattr(cli, "_list", stopped)
+        assert run("list", "games") == code
+        assert capsys.readouterr().err == f"scanline: {word}\n"
+
+
+STUCK = """
+    import sys, time
+    from scanline import cli
+    from scanline.parameters import LocalParameters
+
+    LocalParameters.apply = lambda *args, **kwargs: time.sleep(60)
+    sys.exit(cli.main())
+"""
+
+
+def test_a_second_signal_ends_a_run_whose_threads_are_busy(tmp_path: Path) -> None:
+    small = ["--learning-starts-agent-steps=80", "--capacity-agent-steps=400", "--batch-size=8"]
+    words = ["train", "fast-dqn", CATCH, *SHORT, *small, f"--out={tmp_path / 'run'}"]
+    command = [sys.executable, "-c", textwrap.dedent(STUCK), *words]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) as process:
+        assert process.stdout is not None and process.stderr is not None
+        while not process.stdout.readline().endswith("training.\n"):
+            assert process.poll() is None, process.stderr.read()
+        process.send_signal(signal.SIGINT)
+        assert "finishing the current step" in process.stderr.readline()
+        begun = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=20)
+    assert time.monotonic() - begun < 10.0
+    assert process.returncode == 130
+    assert errors.splitlines()[-1] == "scanline: Stopped at once by Ctrl-C, a second signal."
