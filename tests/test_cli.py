@@ -6,8 +6,6 @@ import json
 import signal
 import subprocess
 import sys
-import textwrap
-import time
 from pathlib import Path
 from typing import Any
 
@@ -187,32 +185,3 @@ def test_a_command_that_is_stopped_ends_with_its_signal_s_code(
         monkeypatch.setattr(cli, "_list", stopped)
         assert run("list", "games") == code
         assert capsys.readouterr().err == f"scanline: {word}\n"
-
-
-STUCK = """
-    import sys, time
-    from scanline import cli
-    from scanline.parameters import LocalParameters
-
-    LocalParameters.apply = lambda *args, **kwargs: time.sleep(60)
-    sys.exit(cli.main())
-"""
-
-
-def test_a_second_signal_ends_a_run_whose_threads_are_busy(tmp_path: Path) -> None:
-    small = ["--learning-starts-agent-steps=80", "--capacity-agent-steps=400", "--batch-size=8"]
-    words = ["train", "fast-dqn", CATCH, *SHORT, *small, f"--out={tmp_path / 'run'}"]
-    command = [sys.executable, "-c", textwrap.dedent(STUCK), *words]
-    pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) as process:
-        assert process.stdout is not None and process.stderr is not None
-        while not process.stdout.readline().endswith("training.\n"):
-            assert process.poll() is None, process.stderr.read()
-        process.send_signal(signal.SIGINT)
-        assert "finishing the current step" in process.stderr.readline()
-        begun = time.monotonic()
-        process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=20)
-    assert time.monotonic() - begun < 10.0
-    assert process.returncode == 130
-    assert errors.splitlines()[-1] == "scanline: Stopped at once by Ctrl-C, a second signal."
