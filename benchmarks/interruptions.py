@@ -74,8 +74,8 @@ def small(row: str) -> dict[str, Any]:
     changes: dict[str, Any] = {
         "network": "nips-104x80" if wide else "nips",
         "num_envs": 4,
-        "agent_steps": 2_400,
-        "save_every_agent_steps": 300,
+        "agent_steps": 1_600,
+        "save_every_agent_steps": 200,
         "log_every_agent_steps": 200,
         "torch_threads": 1,
         "num_threads": 1,
@@ -85,10 +85,11 @@ def small(row: str) -> dict[str, Any]:
         changes["decorrelation_agent_steps"] = 20
     if isinstance(recipe.store, WindowSettings):
         changes |= {"num_envs": 20} if recipe.store.num_blocks > 5 else {"num_envs": 10}
-        changes |= {"agent_steps": 4_000, "save_every_agent_steps": 600}
+        changes |= {"agent_steps": 3_200, "save_every_agent_steps": 400}
     if isinstance(recipe.store, RolloutSettings) and recipe.store.epochs > 1:
         long = recipe.sampling.rollout_agent_steps == 0
         changes |= {"rollout_samples": 128} if long else {"rollout_agent_steps": 32}
+        changes |= {"agent_steps": 1_024, "save_every_agent_steps": 256}
     if isinstance(recipe.store, ReplaySettings):
         changes |= {
             "capacity_agent_steps": 1_200,  # wraps

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from scanline import cli
 from scanline.algorithms import ActorCritic
 from scanline.errors import UserError
+from scanline.runners.stopping import Interrupted
 
 CATCH = "scanline/Catch-v0"
 SHORT = ["--network", "mlp", "--num-workers", "0", "--torch-threads", "1", "--no-tensorboard"]
@@ -167,3 +169,19 @@ def test_a_disk_that_refuses_any_other_file_is_a_sentence(
     monkeypatch.setattr(cli, "_list", lambda words: len(Path("/nowhere").read_bytes()))
     with pytest.raises(FileNotFoundError):
         run("list", "games")
+
+
+def test_a_command_that_is_stopped_ends_with_its_signal_s_code(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for error, code, word in (
+        (KeyboardInterrupt(), 130, "Stopped by Ctrl-C."),
+        (Interrupted(signal.SIGTERM, "Stopped by SIGTERM."), 143, "Stopped by SIGTERM."),
+    ):
+
+        def stopped(words: list[str], error: BaseException = error) -> int:
+            raise error
+
+        monkeypatch.setattr(cli, "_list", stopped)
+        assert run("list", "games") == code
+        assert capsys.readouterr().err == f"scanline: {word}\n"

@@ -64,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         return _mistake(sentence)
     except KeyboardInterrupt as error:
-        print(f"{PROGRAM}: {error or 'Stopped by Ctrl-C.'}", file=sys.stderr)
+        print(f"{PROGRAM}: {str(error) or 'Stopped by Ctrl-C.'}", file=sys.stderr)
         code: int = getattr(error, "exit_code", 128 + signal.SIGINT)
         if arguments is None:
             _end_now(code)
