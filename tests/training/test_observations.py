@@ -23,6 +23,7 @@ from torch import Tensor, nn
 import scanline
 from scanline import engines, evaluation, protocols, streams
 from scanline.algorithms import ActorCritic, Defaults
+from scanline.draws import SAMPLED
 from scanline.engines import EngineSettings
 from scanline.evaluation import film
 from scanline.parameters import OptimiserSettings
@@ -188,7 +189,14 @@ def marks_of(uniforms: Tensor) -> list[Mark]:
 
 
 @functools.cache
-def made(protocol: Protocol, *, game: str = GAME, seed: int = SEED, **options: Any) -> Made:
+def made(
+    protocol: Protocol,
+    *,
+    game: str = GAME,
+    seed: int = SEED,
+    begins_at: tuple[int, ...] = (),
+    **options: Any,
+) -> Made:
     envs = scanline.make(
         game, protocol=protocol, seed=seed, autoreset_mode="same-step", **{"num_envs": 4, **options}
     )
@@ -196,6 +204,8 @@ def made(protocol: Protocol, *, game: str = GAME, seed: int = SEED, **options: A
     found = Made({}, {}, 0)
     seen, _ = envs.reset()
     for step in range(2 * NUM_STEPS):
+        if step in begins_at:
+            seen, _ = envs.reset()
         uniforms = draws.at(step)
         actions = chosen(uniforms, envs.single_action_space.n).numpy()
         following, _, _, truncated, info = envs.step(actions)
@@ -255,9 +265,24 @@ def test_every_store_gives_what_make_gives(
     kind: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(concurrent, "RandomPolicy", RecordingPolicy)  # the same, with marks
+    abandoned_at = note_abandoned(monkeypatch)
     recipe = RECIPES[kind].replace(protocol=name)
     train(recipe, GAME, tmp_path / "run")
-    assert_sees_what_make_gives(recipe, made(protocols.get(name), reset="cached"))
+    given = made(protocols.get(name), reset="cached", begins_at=tuple(abandoned_at))
+    assert_sees_what_make_gives(recipe, given)
+
+
+def note_abandoned(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Steps at which a sampler begins new games: after the random steps of concurrent runs."""
+    found: list[int] = []
+    abandon = LockstepSampler.abandon
+
+    def noted(sampler: LockstepSampler) -> None:
+        found.append(sampler.state()["env_steps"])
+        abandon(sampler)
+
+    monkeypatch.setattr(LockstepSampler, "abandon", noted)
+    return found
 
 
 @pytest.mark.parametrize("name", PADDINGS)
@@ -293,7 +318,8 @@ def test_other_engines_give_what_make_gives(
 class RecordingPolicy:
     """Plays as `Recorder` does."""
 
-    version = 0
+    version = agent_steps = 0
+    choice = SAMPLED
 
     def __init__(self, num_actions: int) -> None:
         self._num_actions = num_actions

@@ -13,6 +13,7 @@ from typing import Any
 
 from .. import training
 from ..runners.clock import ACTING, ENVIRONMENT, LEARNING
+from ..runners.concurrent import TRAINER, Concurrent
 from .claims import Claim, Finding
 from .coprocessor import OnCoprocessor, TinyQ
 from .experiment import Cell, Experiment, Result, Results, Scale
@@ -57,7 +58,9 @@ def measure(cell: Cell, before: Results) -> Result:
     attachments = training.Attachments(mark_threads=trace.mark, **around)
     plan, clock = plan_of(cell, **changes), TracedClock(trace)
     timing = timed(cell, plan, attachments=attachments, spans=clock)
-    spans = [span for span in map(_named, trace.spans()) if span is not None]
+    pace = plan.recipe.pace
+    learner = TRAINER if isinstance(pace, Concurrent) and pace.concurrent_training else "main"
+    spans = [named for span in trace.spans() if (named := _named(span, learner)) is not None]
     begins = [s.begin_seconds for s in trace.spans() if _is_main(s) and s.part == ENVIRONMENT]
     shares, shown = _shares(since(begins[-BLOCKS], spans)), since(begins[-SHOWN_BLOCKS], spans)
     return {**figures_of(timing), **shares, "spans": shown}
@@ -67,12 +70,12 @@ def _is_main(span: TracedSpan) -> bool:
     return not span.thread.startswith(("sampler", "trainer"))
 
 
-def _named(span: TracedSpan) -> TracedSpan | None:
-    """In the words of the figure; the main thread only waits while samplers play."""
+def _named(span: TracedSpan, learner: str) -> TracedSpan | None:
+    """In the words of the figure; the main thread only waits, for samplers or for the learner."""
     is_main = _is_main(span)
     if span.part not in PARTS or (is_main and span.part != LEARNING):
         return None
-    return span._replace(thread="main" if is_main else span.thread, part=PARTS[span.part])
+    return span._replace(thread=learner if is_main else span.thread, part=PARTS[span.part])
 
 
 def _shares(spans: Sequence[TracedSpan]) -> dict[str, float]:

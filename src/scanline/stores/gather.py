@@ -20,7 +20,7 @@ from torch import Tensor
 
 from ..records import Array, Spaces, to_array
 from .frame_pool import FramePool, start_place
-from .n_step import TRUNCATED, Accumulator, Sums
+from .n_step import GOES_ON, TRUNCATED, Accumulator, Sums
 from .ring import NUMBERS, Ring
 
 _NOT_GIVEN = {"frame", "depth", "reward", "end", *NUMBERS}
@@ -125,8 +125,13 @@ class Gather:
             np.copyto(self._addresses, self._ring.zeros_place, where=self._missing)
 
     def _read_starts(self) -> None:
-        """Fills young stacks with the frames that the environment gave at their start."""
-        young = np.nonzero(self._depths <= self._num_start_frames)
+        """Fills young stacks with the frames that the environment gave at their start.
+
+        What follows an end is not looked at: it may lie in rows that are being written.
+        """
+        is_young = self._depths <= self._num_start_frames
+        is_young[1] &= self._sums.end == GOES_ON
+        young = np.nonzero(is_young)
         depths = self._depths[young]
         found = self._pools["start"].at(start_place(self._ring, self._places[young], depths))
         for pair, item, depth, start in zip(*young, depths.tolist(), found, strict=True):
