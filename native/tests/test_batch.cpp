@@ -220,7 +220,7 @@ void test_a_reset_that_runs_out_of_time_holds_group_and_arrays() {
   auto batch = make_batch(usual(), observer, 2, 2);
   std::atomic<bool> open{false};
   for (i32 i = 0; i < 6; ++i) batch->slot(i).env.open = &open;
-  auto memory = std::make_shared<Staging>(6, kFrameBytes);
+  auto memory = std::make_shared<Staging>(6, kRow);
   StepArrays arrays = memory->arrays();
   arrays.owner = memory;
   const std::weak_ptr<Staging> alive = memory;
@@ -234,7 +234,7 @@ void test_a_reset_that_runs_out_of_time_holds_group_and_arrays() {
   const i64 actions[6] = {};
   CHECK(batch->send(0, actions, nullptr).status == Status::kLate);
   CHECK(!Fakes::Claim(*batch, 0));
-  Staging out(6, kFrameBytes);
+  Staging out(6, kRow);
   std::thread opener([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     open = true;
@@ -248,7 +248,7 @@ void test_a_reset_that_runs_out_of_time_holds_group_and_arrays() {
 void test_a_running_reset_is_no_rest() {
   const Observer observer(usual(), FakeEnv::kHeight, FakePalette().view());
   auto batch = make_batch(usual(), observer, 1, 2);
-  Staging out(kNumEnvs, kFrameBytes);
+  Staging out(kNumEnvs, kRow);
   start(*batch, 0, out.arrays());
   std::atomic<bool> open{false};
   for (i32 i = 0; i < kNumEnvs; ++i) batch->slot(i).env.open = &open;
@@ -271,7 +271,7 @@ void test_a_running_reset_is_no_rest() {
 void test_what_a_job_throws_reaches_the_caller() {
   const Observer observer(usual(), FakeEnv::kHeight, FakePalette().view());
   auto batch = make_batch(usual(), observer, 1, 2);
-  Staging out(kNumEnvs, kFrameBytes);
+  Staging out(kNumEnvs, kRow);
   start(*batch, 0, out.arrays());
   const i64 actions[kNumEnvs] = {};
   for (i32 env = 0; env < kNumEnvs; ++env) {
@@ -295,7 +295,7 @@ void test_what_a_job_throws_reaches_the_caller() {
 void test_a_batch_with_a_stuck_job_is_not_ended() {
   const Observer observer(usual(), FakeEnv::kHeight, FakePalette().view());
   auto batch = make_batch(usual(), observer, 1, 2);
-  Staging out(kNumEnvs, kFrameBytes);
+  Staging out(kNumEnvs, kRow);
   start(*batch, 0, out.arrays());
   std::atomic<bool> open{false};
   for (i32 i = 0; i < kNumEnvs; ++i) batch->slot(i).env.open = &open;
@@ -329,7 +329,7 @@ void test_a_forked_process_can_end_but_not_use_it() {
 #if !SCANLINE_SANITIZED
   const Observer observer(usual(), FakeEnv::kHeight, FakePalette().view());
   auto batch = make_batch(usual(), observer, 1, 2);
-  Staging out(kNumEnvs, kFrameBytes);
+  Staging out(kNumEnvs, kRow);
   start(*batch, 0, out.arrays());
   const i64 actions[kNumEnvs] = {};
   const pid_t child = fork();
