@@ -341,7 +341,7 @@ def test_evaluation_and_film_see_what_make_gives(
     policy = RecordingPolicy(engine.spaces.num_actions)
     scoring.score(plan, policy, games=3, seed=7)
     assert compare(policy.seen, given.before) > 30
-    monkeypatch.setattr(film, "_imageio", MagicMock)
+    monkeypatch.setattr(film, "_package", MagicMock())
     policy = RecordingPolicy(engine.spaces.num_actions)
     evaluation.make_film(engine, policy, seed=7, most_agent_steps=40, out=tmp_path / "film")
     engine.close()

@@ -1,7 +1,8 @@
 """A film of one game, as mp4 and gif.
 
 Takes an engine with one environment and a policy; writes two files.
-Knows no learner. imageio (extra `video`) is imported only here, and only when a film is made.
+Knows no learner. PyAV and imageio (extra `video`) are imported only here, and only when a film is
+made. Both encode inside this process: a full disk is an `OSError`, and no child is left behind.
 
 An engine that records its screens is filmed as a player would see the game: every raw frame, in
 colour, sixty a second, in the 4:3 of a television. Of any other engine the newest frame of the
@@ -10,10 +11,12 @@ observation is shown once per agent step, enlarged.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -29,6 +32,8 @@ _SCREEN_PIXELS = (480, 640)
 """Rows and columns of a film of the console's screen: 4:3, as its television showed it."""
 _WIDTH_PIXELS = 320
 """Least columns of a film of observations."""
+_MP4_CRF = "12"
+"""Quality of H.264: 0 is lossless, 51 the worst."""
 _GIF_FRAMES_PER_SECOND = 20
 _GIF_SECONDS = 20
 """A gif shows the end of the game, half as wide as the film."""
@@ -59,7 +64,7 @@ def make_film(
     engine: Engine, policy: Policy, *, seed: int, most_agent_steps: int, out: Path
 ) -> Film:
     """Plays one game and writes `out.mp4` and `out.gif`."""
-    writer = _imageio()
+    imageio = _package("imageio.v2")
     filmed = isinstance(engine, Recording)
     rate = _RAW_FRAMES_PER_SECOND / (1 if filmed else engine.settings.protocol.frame_skip)
     every = max(1, round(rate / _GIF_FRAMES_PER_SECOND))
@@ -67,16 +72,16 @@ def make_film(
     out.parent.mkdir(parents=True, exist_ok=True)
     score, agent_steps, num_frames = 0.0, 0, 0
     shown: deque[Array] = deque(maxlen=_GIF_FRAMES_PER_SECOND * _GIF_SECONDS)
-    with writer.get_writer(mp4, fps=rate, macro_block_size=2) as film:
+    with _mp4(mp4, rate) as add:
         for pictures, reward in _played(engine, policy, seed, most_agent_steps):
             score, agent_steps = score + reward, agent_steps + 1
             for picture in pictures:
                 rows, columns = _SCREEN_PIXELS if filmed else _enlarged(picture)
-                film.append_data(scaled(picture, rows, columns))
+                add(scaled(picture, rows, columns))
                 if num_frames % every == 0:
                     shown.append(scaled(picture, rows // 2, columns // 2))
                 num_frames += 1
-    writer.mimwrite(gif, shown, duration=1000 * every / rate, loop=0)
+    imageio.mimwrite(gif, shown, duration=1000 * every / rate, loop=0)
     return Film(score=score, agent_steps=agent_steps, mp4=mp4, gif=gif)
 
 
@@ -122,10 +127,26 @@ def _enlarged(picture: Array) -> tuple[int, int]:
     return height * factor, width * factor
 
 
-def _imageio() -> Any:
+@contextlib.contextmanager
+def _mp4(path: Path, frames_per_second: float) -> Iterator[Callable[[Array], None]]:
+    """A function that adds a picture [H, W, 3] to the film; all pictures have one shape."""
+    av = _package("av")
+    with av.open(str(path), "w") as film:
+        video = film.add_stream("libx264", Fraction(frames_per_second), {"crf": _MP4_CRF})
+
+        def add(picture: Array) -> None:
+            if not video.codec_context.is_open:
+                video.height, video.width, _ = picture.shape
+            film.mux(video.encode(av.VideoFrame.from_ndarray(picture, format="rgb24")))
+
+        yield add
+        film.mux(video.encode())
+
+
+def _package(name: str) -> Any:
     try:
-        return importlib.import_module("imageio.v2")
+        return importlib.import_module(name)
     except ImportError as error:
         raise MissingPackageError(
-            "Films need imageio with ffmpeg; get it with: pip install 'scanline[video]'"
+            "Films need PyAV and imageio; get them with: pip install 'scanline[video]'"
         ) from error
