@@ -11,31 +11,23 @@ count as full from a paused step until the next start of a game: the frames befo
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
 import numpy as np
 
-from ..records import Array, Spaces, StepArrays
-from .interface import Engine, EngineSettings
+from ..records import Array, StepArrays
+from .interface import Engine
+from .wrapped import WrappedEngine
 
 
-class PausableEngine:
+class PausableEngine(WrappedEngine):
     """Any number of threads may send; those that send and receive a group agree on its order."""
 
     def __init__(self, inner: Engine) -> None:
+        super().__init__(inner)
         assert inner.settings.is_paused is not None
-        self._inner, self._is_paused = inner, inner.settings.is_paused
-        self.name, self.can_snapshot = inner.name, inner.can_snapshot
-        self.settings: EngineSettings = inner.settings
-        self.spaces: Spaces = inner.spaces
+        self._is_paused = inner.settings.is_paused
         self._skipped: dict[int, None] = {}  # groups in flight whose step is none, in order
         groups = (inner.settings.num_groups, inner.settings.group_size)
         self._is_full = np.zeros(groups, np.bool_)  # stacks that hold frames of a pause
-
-    def reset(
-        self, group: int, out: StepArrays, mask: Array | None = None, seed: int | None = None
-    ) -> None:
-        self._inner.reset(group, out, mask, seed)
 
     def send(self, group: int, actions: Array, out: StepArrays | None = None) -> None:
         if self._is_paused():
@@ -58,15 +50,3 @@ class PausableEngine:
     def poll(self, timeout_seconds: float) -> list[int]:
         skipped = list(self._skipped)
         return skipped + self._inner.poll(0.0 if skipped else timeout_seconds)
-
-    def counters(self, group: int) -> Mapping[str, Array]:
-        return self._inner.counters(group)
-
-    def snapshot(self) -> list[bytes]:
-        return self._inner.snapshot()
-
-    def restore(self, snapshots: Sequence[bytes]) -> None:
-        self._inner.restore(snapshots)
-
-    def close(self) -> None:
-        self._inner.close()

@@ -11,13 +11,14 @@ inside. What was measured with it is simulated and must be labelled so.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 
 import numpy as np
 
 from .. import streams
-from ..records import Array, Spaces, StepArrays
-from .interface import Engine, EngineSettings
+from ..records import Array, StepArrays
+from .interface import Engine
+from .wrapped import WrappedEngine
 
 RATIO = 10.0
 """Longest over shortest step; the logarithm of a step's time is uniform between them."""
@@ -25,8 +26,11 @@ _LOOK_SECONDS = 5e-4
 """Longest sleep while the engine inside may finish another group."""
 
 
-class UnevenEngine:
-    """An engine whose results are ready when a drawn time is over; as many threads as inside."""
+class UnevenEngine(WrappedEngine):
+    """An engine whose results are ready when a drawn time is over.
+
+    Snapshots are the inner engine's: a resumed run draws other times, for the same data.
+    """
 
     def __init__(
         self,
@@ -34,10 +38,8 @@ class UnevenEngine:
         clock_seconds: Callable[[], float] = time.perf_counter,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self._inner, self._clock_seconds, self._sleep = inner, clock_seconds, sleep
-        self.name, self.can_snapshot = inner.name, inner.can_snapshot
-        self.settings: EngineSettings = inner.settings
-        self.spaces: Spaces = inner.spaces
+        super().__init__(inner)
+        self._clock_seconds, self._sleep = clock_seconds, sleep
         size, num = self.settings.group_size, self.settings.num_groups
         ids = self.settings.first_env_id + np.arange(size * num).reshape(num, size)
         seed = self.settings.seed
@@ -49,11 +51,6 @@ class UnevenEngine:
         """How long a step of a group takes: that of its slowest environment."""
         chance = float(self._draws[group].at(step)[:, 0].max())
         return float(self.settings.uneven_seconds * RATIO**chance)
-
-    def reset(
-        self, group: int, out: StepArrays, mask: Array | None = None, seed: int | None = None
-    ) -> None:
-        self._inner.reset(group, out, mask, seed)
 
     def send(self, group: int, actions: Array, out: StepArrays | None = None) -> None:
         seconds = self.step_seconds(group, self._steps[group])
@@ -77,16 +74,3 @@ class UnevenEngine:
             soonest = min((self._due_seconds[group] for group in finished), default=deadline)
             self._sleep(min(soonest, deadline, now + _LOOK_SECONDS) - now)
             finished = self._inner.poll(0.0)
-
-    def counters(self, group: int) -> Mapping[str, Array]:
-        return self._inner.counters(group)
-
-    def snapshot(self) -> list[bytes]:
-        """The inner engine's: a resumed run draws other times, for the same data."""
-        return self._inner.snapshot()
-
-    def restore(self, snapshots: Sequence[bytes]) -> None:
-        self._inner.restore(snapshots)
-
-    def close(self) -> None:
-        self._inner.close()
