@@ -1,0 +1,101 @@
+"""Fingerprints of short runs: what a change of the code's shape must leave byte for byte.
+
+Takes names of recipes (all with a deterministic result by default); writes the digest of weights,
+optimiser, algorithm state and log of each, for every engine that can play it:
+
+    python benchmarks/fingerprints.py record FILE.json [--recipes a b] [--engines native ale]
+    python benchmarks/fingerprints.py compare FILE.json [--recipes a b]
+
+Run `record` on the commit before, `compare` on the one after; it prints every difference and ends
+with 1 if there is one. Central stores run with one learner, which makes them deterministic.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import json
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from interruptions import ROWS, digest, is_synchronous, recipe_of, small
+
+import scanline
+from scanline.parameters import CentralSettings
+
+ENGINES = {
+    "native": {"game": "pong"},
+    "ale": {"game": "pong", "protocol": "ale-vector"},
+    "gymnasium": {"game": "scanline/Catch-v0", "protocol": "as-is", "num_workers": 0},
+}
+
+
+def is_deterministic(row: str) -> bool:
+    """One learner at a time: synchronous recipes, and central stores with a single learner."""
+    return is_synchronous(row) or isinstance(recipe_of(row).exchange, CentralSettings)
+
+
+def settings_of(row: str, engine: str) -> dict[str, Any]:
+    settings = {**small(row), "engine": engine, "tensorboard": False}
+    if "num_learners" in settings:
+        settings["num_learners"] = 1
+    if engine != "native":
+        network = "mlp" if engine == "gymnasium" else "nips"
+        settings |= {"network": network, **ENGINES[engine]}
+    return settings
+
+
+def fingerprint(row: str, engine: str) -> str:
+    """Digest of a finished run, or the sentence with which it was refused."""
+    settings = settings_of(row, engine)
+    game = settings.pop("game", "pong")
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "run"
+        try:
+            with contextlib.redirect_stdout(io.StringIO()):
+                scanline.train(row.split()[0], game, out=out, live=False, **settings)
+        except ValueError as error:
+            return f"refused: {error}"
+        return digest(out)
+
+
+def fingerprints(rows: list[str], engines: list[str]) -> dict[str, str]:
+    found = {}
+    for engine in engines:
+        for row in rows:
+            begun = time.monotonic()
+            name = f"{row} on {engine}"
+            found[name] = fingerprint(row, engine)
+            print(f"{name}: {found[name]} ({time.monotonic() - begun:.0f} s)", flush=True)
+    return found
+
+
+def differences(before: dict[str, str], after: dict[str, str]) -> list[str]:
+    return [name for name, digest in after.items() if before.get(name) != digest]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("verb", choices=("record", "compare"))
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--recipes", nargs="*", default=[])
+    parser.add_argument("--engines", nargs="*", default=list(ENGINES))
+    given = parser.parse_args()
+    rows = given.recipes or [row for row in ROWS if is_deterministic(row)]
+    found = fingerprints(rows, given.engines)
+    if given.verb == "record":
+        given.file.write_text(json.dumps(found, indent=1) + "\n")
+        return 0
+    changed = differences(json.loads(given.file.read_text()), found)
+    print(f"{len(found) - len(changed)} of {len(found)} are equal.")
+    for name in changed:
+        print(f"differs: {name}")
+    return 1 if changed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
