@@ -42,7 +42,7 @@ def test_every_recipe_has_a_page() -> None:
 
 
 def test_every_experiment_is_in_the_table_with_its_number_of_cells() -> None:
-    from scanline.experiments import EXPERIMENTS
+    from scanline_lab.experiments import EXPERIMENTS
 
     text = (ROOT / "docs" / "experiments.md").read_text()
     for name, experiment in EXPERIMENTS.items():

@@ -2,7 +2,9 @@
 
 Takes `scanline train|evaluate|play|report|bench|reproduce|list ...`; gives an exit code. Every
 setting of a recipe is an option, with the sentence that stands under its field.
-Knows no part: each command is one call into the package, imported when it is needed.
+Knows no part: each command is one call into the package, imported when it is needed. `bench`,
+`reproduce` and the list of experiments are entry points of scanline_lab, in the groups
+`scanline.commands` (words and program name to exit code) and `scanline.lists` (names to sentences).
 
 What the user can mend (`UserError`, a disk that is full) is one sentence and exit code 2; a run
 that failed inside is a traceback and exit code 1. A training run that Ctrl-C or SIGTERM stopped has
@@ -18,14 +20,16 @@ import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Annotated, Any, Literal, NoReturn
 
 import tyro
 
-from .errors import RefusedError, UserError
+from .errors import MissingPackageError, RefusedError, UserError
 
 PROGRAM = "scanline"
+_LAB_COMMANDS = ("bench", "reproduce")
 _NOT_OPTIONS = {"name", "summary", "source", "source_sha256", "game"}
 
 USAGE = """scanline: train Atari agents fast on the machine at hand
@@ -46,7 +50,7 @@ GAME is a name (`scanline list games`) or any Gymnasium id."""
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command; errors that a user can mend end with their sentence alone."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    if arguments is None and words[:1] in (["train"], ["bench"], ["reproduce"]):
+    if arguments is None and words[:1] and words[0] in ("train", *_LAB_COMMANDS):
         from . import networks
 
         networks.own_process()
@@ -90,13 +94,25 @@ def _command(name: str) -> Callable[[list[str]], int]:
         "evaluate": _evaluate,
         "play": _play,
         "report": _report,
-        "bench": _bench,
-        "reproduce": _reproduce,
         "list": _list,
     }
-    if name not in commands:
-        raise RefusedError(f"there is no command {name!r}; one of {', '.join(commands)}.")
-    return commands[name]
+    if name in commands:
+        return commands[name]
+    installed = _installed("commands")
+    if name in installed:
+        return lambda words: int(installed[name]()(words, f"{PROGRAM} {name}"))
+    if name in _LAB_COMMANDS:
+        raise MissingPackageError(
+            f"`{PROGRAM} {name}` needs scanline_lab, which is not installed; get it with: "
+            "pip install 'scanline[lab]'"
+        )
+    names = ", ".join([*commands, *installed])
+    raise RefusedError(f"there is no command {name!r}; one of {names}.")
+
+
+def _installed(group: str) -> dict[str, Callable[[], Any]]:
+    """What installed packages add to the command line, each with how to import it."""
+    return {point.name: point.load for point in entry_points(group=f"{PROGRAM}.{group}")}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -271,22 +287,6 @@ def _report(words: list[str]) -> int:
     return 0
 
 
-def _bench(words: list[str]) -> int:
-    from .benchmarks import command
-
-    if not words or words[0] not in command.BENCHES:
-        raise RefusedError(f"bench needs one of {', '.join(command.BENCHES)}.")
-    return command.BENCHES[words[0]](words[1:], f"{PROGRAM} bench {words[0]}")
-
-
-def _reproduce(words: list[str]) -> int:
-    from .experiments import command
-
-    if not words:
-        raise RefusedError("reproduce needs an experiment (`scanline list experiments`).")
-    return command.run(words, f"{PROGRAM} reproduce")
-
-
 def _list(words: list[str]) -> int:
     lists = _lists()
     if not words or words[0] not in lists:
@@ -299,7 +299,7 @@ def _list(words: list[str]) -> int:
 
 
 def _lists() -> Mapping[str, Callable[[], Mapping[str, str]]]:
-    from . import engines, experiments, games, networks, protocols, recipes
+    from . import engines, games, networks, protocols, recipes
 
     return {
         "recipes": lambda: {name: row.summary for name, row in recipes.RECIPES.items()},
@@ -307,5 +307,5 @@ def _lists() -> Mapping[str, Callable[[], Mapping[str, str]]]:
         "protocols": lambda: protocols.SUMMARIES,
         "engines": lambda: {name: row.summary for name, row in engines.KINDS.items()},
         "networks": networks.descriptions,
-        "experiments": lambda: {n: row.summary for n, row in experiments.EXPERIMENTS.items()},
+        **{name: lambda load=load: load()() for name, load in _installed("lists").items()},
     }

@@ -12,9 +12,9 @@ from torch import Tensor
 
 from scanline import training
 from scanline.engines.gymnasium import GymnasiumEngine
-from scanline.experiments.coprocessor import Around
 from scanline.records import ActContext, Acted, Batch, LossResult, Outputs, Views
 from scanline.training.attachments import Pause
+from scanline_lab.experiments.coprocessor import Around
 
 CATCH = "scanline/Catch-v0"
 QUIET = {"num_workers": 0, "torch_threads": 1, "tensorboard": False, "live": False}

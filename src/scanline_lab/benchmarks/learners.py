@@ -1,0 +1,182 @@
+"""`bench learners`: one learner on one core against N on N, and what of N times is reached.
+
+Takes a recipe, a game and numbers of learners; gives rows of agent steps per second with their
+efficiency: the rate over N times that of one learner on one core.
+Knows `scanline train` from outside: whole runs, in processes that may use N cores only.
+
+Two questions, two rows: `strong` divides the recipe's environments and batch among the learners,
+`weak` gives each of them as much as the one has. Repeats are interleaved.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from scanline import recipes
+from scanline.errors import RefusedError, refusals
+from scanline.processes import granted_core_ids
+from scanline.runners.rows import RATES
+from scanline.samplers import SamplingSettings
+from scanline.stores import ReplaySettings
+
+from .options import Numbers, Unasked
+from .rows import Row, print_table, summary
+from .work import Figures, WorkError
+
+COLUMNS = {
+    "recipe": "recipe",
+    "learners": "learners",
+    "scaling": "scaling",
+    "num_envs": "envs",
+    "agent_sps": "steps/s",
+    "ups": "updates/s",
+    "efficiency": "efficiency",
+}
+_GRACE_SECONDS = 120.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearnersBench:
+    """One learner on one core against several, each with a core of its own."""
+
+    recipe: str = "accelerated-ppo"
+    """Recipe of ours."""
+    game: str = "pong"
+    """Game that all learners play."""
+    learners: Numbers = (2,)
+    """Numbers of learners by commas."""
+    repeats: int = 3
+    """Interleaved repeats of every number; the median counts."""
+    seconds: float = 20.0
+    """Timed seconds of one repeat."""
+    warm_up_seconds: float = 5.0
+    """Seconds before the clock starts."""
+    num_envs: int | None = None
+    """Environments of the one learner; the recipe's number when not given."""
+    json: Path | None = None
+    """File for the rows."""
+    settings: Unasked = field(default_factory=dict)
+    """Further settings of the recipe that differ from its row."""
+
+    @property
+    def changes(self) -> dict[str, Any]:
+        """Settings of the recipe that differ from its row."""
+        return self.settings | ({} if self.num_envs is None else {"num_envs": self.num_envs})
+
+
+@dataclass(frozen=True)
+class Crew:
+    """So many learners, with the recipe's work for all of them or for each."""
+
+    learners: int
+    scaling: str
+
+
+def run(bench: LearnersBench, say: Any = print) -> list[Row]:
+    """Rows of one learner and of all other numbers, in both scalings."""
+    refuse_too_many(bench.learners)
+    crews = [Crew(1, "one")]
+    crews += [Crew(n, scaling) for n in bench.learners for scaling in ("strong", "weak")]
+    figures: list[list[Figures]] = [[] for _ in crews]
+    for repeat in range(bench.repeats):
+        for place, crew in enumerate(crews):
+            figures[place].append(measure(bench, crew))
+            rate = figures[place][-1]["agent_sps"]
+            say(f"repeat {repeat + 1}: {crew.learners} learners ({crew.scaling}) {rate:,.0f}/s")
+    rows = [_row(bench, crew, done) for crew, done in zip(crews, figures, strict=True)]
+    for row in rows:
+        row["efficiency"] = round(row["agent_sps"] / (row["learners"] * rows[0]["agent_sps"]), 3)
+    return rows
+
+
+def refuse_too_many(learners: Sequence[int]) -> None:
+    cores = len(granted_core_ids())
+    if max(learners) > cores or min(learners) < 2:
+        raise RefusedError(
+            f"learners={','.join(map(str, learners))}: each learner gets a core of its own, of "
+            f"which there are {cores}; use 2 to {cores}."
+        )
+
+
+@refusals()
+def settings_of(bench: LearnersBench, crew: Crew) -> dict[str, Any]:
+    """The recipe's settings, with N times its environments and batch in weak scaling."""
+    recipe = recipes.find(bench.recipe).replace(**bench.changes)
+    factor = crew.learners if crew.scaling == "weak" else 1
+    changes = {**bench.changes, "num_envs": recipe.sampling.num_envs * factor}
+    sampling = recipe.sampling
+    if isinstance(sampling, SamplingSettings) and sampling.rollout_samples:
+        changes["rollout_samples"] = sampling.rollout_samples * factor
+    if isinstance(recipe.store, ReplaySettings):
+        changes["batch_size"] = recipe.store.batch_size * factor
+    return changes
+
+
+def measure(bench: LearnersBench, crew: Crew) -> Figures:
+    """Rates of a run of its own on as many cores as learners, after the warm-up."""
+    options = {
+        **settings_of(bench, crew),
+        "learners": crew.learners,
+        "seconds": bench.warm_up_seconds + bench.seconds,
+        "torch_threads": 1,
+        "num_threads": 1,
+        "log_every_agent_steps": 200,
+    }
+    words = [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]
+    cores = granted_core_ids()[: crew.learners]
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "run"
+        train = [sys.executable, "-m", "scanline", "train", bench.recipe, bench.game]
+        command = [*train, "--out", str(out), "--no-live", "--no-tensorboard", *words]
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            timeout=options["seconds"] + _GRACE_SECONDS,
+            check=False,
+            env={**os.environ, "OMP_NUM_THREADS": "1"},
+            preexec_fn=lambda: os.sched_setaffinity(0, cores),
+        )
+        if done.returncode:
+            raise WorkError(f"{bench.recipe} failed:\n{done.stderr.strip()[-3000:]}")
+        rows = [json.loads(line) for line in (out / RATES).read_text().splitlines()]
+    return rates_of(rows, bench.warm_up_seconds)
+
+
+def rates_of(rows: Sequence[Row], warm_up_seconds: float) -> Figures:
+    """Rates between the first row after the warm-up and the last."""
+    counted = [row for row in rows if row["training_seconds"] >= warm_up_seconds]
+    if len(counted) < 2:
+        raise WorkError("The run logged fewer than two rows after its warm-up; time it longer.")
+    seconds = counted[-1]["training_seconds"] - counted[0]["training_seconds"]
+    steps = counted[-1]["agent_steps"] - counted[0]["agent_steps"]
+    updates = sum(
+        (row["training_seconds"] - before["training_seconds"]) * row["perf/updates_per_second"]
+        for before, row in itertools.pairwise(counted)
+    )
+    return {"agent_sps": steps / seconds, "ups": updates / seconds}
+
+
+def _row(bench: LearnersBench, crew: Crew, repeats: list[Figures]) -> Row:
+    return {
+        "recipe": bench.recipe,
+        "game": bench.game,
+        "learners": crew.learners,
+        "cores": crew.learners,
+        "scaling": crew.scaling,
+        "num_envs": settings_of(bench, crew)["num_envs"],
+        **summary(repeats),
+    }
+
+
+def show(rows: Sequence[Row]) -> None:
+    print_table(rows, COLUMNS, "Learners, one core each (efficiency: of N times one learner)")

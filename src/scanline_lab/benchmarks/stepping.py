@@ -1,0 +1,63 @@
+"""Engines stepped by random actions, timed: what `bench emulation` repeats.
+
+Takes an engine's name and a game; gives a `Stepper` and its raw frames per second.
+Knows no learner.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from scanline import engines, protocols
+from scanline.engines import EngineSettings, ResetKind
+from scanline.records import StepArrays
+
+FRAME_SKIP = 4
+PROTOCOL = "ale-vector"
+
+
+@dataclass(frozen=True)
+class Stepper:
+    """Steps all environments once; observations are produced."""
+
+    step: Callable[[], None]
+    close: Callable[[], object]
+    bytes_per_env: int | None = None
+
+
+def build(
+    name: str, game: str, *, num_envs: int, num_threads: int, reset: ResetKind, seed: int
+) -> Stepper:
+    """One of our engines, reset and ready."""
+    settings = EngineSettings(
+        game=game,
+        num_envs=num_envs,
+        num_threads=num_threads,
+        protocol=protocols.get(PROTOCOL),
+        reset=reset,
+        seed=seed,
+    )
+    engine = engines.build(name, settings)
+    arrays = StepArrays.allocate(engine.spaces, num_envs)
+    engine.reset(0, arrays)
+    random = np.random.default_rng(seed)
+    num_actions = engine.spaces.num_actions
+
+    def step() -> None:
+        engine.send(0, random.integers(0, num_actions, num_envs))
+        engine.recv(0, arrays)
+
+    return Stepper(step, engine.close, getattr(engine, "bytes_per_env", None))
+
+
+def raw_fps(stepper: Stepper, num_envs: int, seconds: float) -> float:
+    """Raw frames per second over at least the given time."""
+    begun, rounds = time.perf_counter(), 0
+    while (passed := time.perf_counter() - begun) < seconds:
+        stepper.step()
+        rounds += 1
+    return rounds * num_envs * FRAME_SKIP / passed

@@ -1,0 +1,63 @@
+"""`bench learners`: rates from rows, and a whole run of it in small."""
+
+from __future__ import annotations
+
+import pytest
+
+from scanline.processes import granted_core_ids
+from scanline_lab.benchmarks import learners
+from scanline_lab.benchmarks.learners import Crew, LearnersBench
+from scanline_lab.benchmarks.work import WorkError
+
+
+def row(seconds: float, agent_steps: int, ups: float) -> dict[str, float]:
+    return {
+        "training_seconds": seconds,
+        "agent_steps": agent_steps,
+        "perf/updates_per_second": ups,
+    }
+
+
+def test_rates_leave_the_warm_up_out() -> None:
+    rows = [row(1.0, 100, 50.0), row(2.0, 300, 7.0), row(4.0, 900, 2.0), row(5.0, 1_500, 8.0)]
+    assert learners.rates_of(rows, 1.5) == {"agent_sps": 400.0, "ups": 4.0}
+    with pytest.raises(WorkError, match="time it longer"):
+        learners.rates_of(rows, 4.5)
+
+
+def test_weak_scaling_gives_each_learner_what_one_has() -> None:
+    ppo, dqn = LearnersBench(recipe="accelerated-ppo"), LearnersBench(recipe="accelerated-dqn")
+    assert learners.settings_of(ppo, Crew(4, "weak")) == {
+        "num_envs": 32,
+        "rollout_samples": 8_192,
+    }
+    assert learners.settings_of(ppo, Crew(4, "strong")) == {
+        "num_envs": 8,
+        "rollout_samples": 2_048,
+    }
+    assert learners.settings_of(dqn, Crew(2, "weak")) == {"num_envs": 64, "batch_size": 1_024}
+
+
+@pytest.mark.skipif(len(granted_core_ids()) < 2, reason="two learners need two cores")
+def test_two_learners_are_measured_against_one() -> None:
+    bench = LearnersBench(
+        recipe="paac",
+        game="scanline/Catch-v0",
+        repeats=1,
+        seconds=0.8,
+        warm_up_seconds=0.2,
+        settings={"network": "mlp"},
+    )
+    rows = learners.run(bench, say=lambda sentence: None)
+    assert [(r["learners"], r["scaling"], r["num_envs"]) for r in rows] == [
+        (1, "one", 32),
+        (2, "strong", 32),
+        (2, "weak", 64),
+    ]
+    assert rows[0]["efficiency"] == 1.0
+    assert all(r["agent_sps"] > 0 and r["ups"] > 0 and r["efficiency"] > 0 for r in rows)
+
+
+def test_more_learners_than_cores_are_refused() -> None:
+    with pytest.raises(ValueError, match="each learner gets a core of its own"):
+        learners.run(LearnersBench(learners=(2, 10_000)))
