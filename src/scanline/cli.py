@@ -20,7 +20,8 @@ import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import entry_points
+from functools import partial
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Annotated, Any, Literal, NoReturn
 
@@ -100,7 +101,7 @@ def _command(name: str) -> Callable[[list[str]], int]:
         return commands[name]
     installed = _installed("commands")
     if name in installed:
-        return lambda words: int(installed[name]()(words, f"{PROGRAM} {name}"))
+        return lambda words: installed[name](words, f"{PROGRAM} {name}")
     if name in _LAB_COMMANDS:
         raise MissingPackageError(
             f"`{PROGRAM} {name}` needs scanline_lab, which is not installed; get it with: "
@@ -110,9 +111,14 @@ def _command(name: str) -> Callable[[list[str]], int]:
     raise RefusedError(f"there is no command {name!r}; one of {names}.")
 
 
-def _installed(group: str) -> dict[str, Callable[[], Any]]:
-    """What installed packages add to the command line, each with how to import it."""
-    return {point.name: point.load for point in entry_points(group=f"{PROGRAM}.{group}")}
+def _installed(group: str) -> dict[str, Callable[..., Any]]:
+    """What installed packages add to the command line; each is imported when it is called."""
+    points = entry_points(group=f"{PROGRAM}.{group}")
+    return {point.name: partial(_loaded, point) for point in points}
+
+
+def _loaded(point: EntryPoint, *arguments: Any) -> Any:
+    return point.load()(*arguments)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -307,5 +313,5 @@ def _lists() -> Mapping[str, Callable[[], Mapping[str, str]]]:
         "protocols": lambda: protocols.SUMMARIES,
         "engines": lambda: {name: row.summary for name, row in engines.KINDS.items()},
         "networks": networks.descriptions,
-        **{name: lambda load=load: load()() for name, load in _installed("lists").items()},
+        **_installed("lists"),
     }

@@ -16,6 +16,7 @@ from scanline import cli, training
 from scanline._native import layer_threads
 from scanline.networks import kernels
 from scanline.runners.session import Session
+from scanline_lab.timing import Stretch, timed
 
 CATCH = "scanline/Catch-v0"
 SMALL: dict[str, Any] = {
@@ -51,8 +52,8 @@ def refuse(out: Path, patch: pytest.MonkeyPatch) -> None:
 
 def measure(out: Path, patch: pytest.MonkeyPatch) -> None:
     plan = training.make_plan("a2c", CATCH, network="mlp", num_workers=0, torch_threads=1)
-    few = training.Stretch(agent_steps=80)
-    training.timed(plan, warm_up=few, measured=few)
+    few = Stretch(agent_steps=80)
+    timed(plan, warm_up=few, measured=few)
 
 
 ACTS: dict[str, Act] = {

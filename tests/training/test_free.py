@@ -6,7 +6,7 @@ import pytest
 
 from scanline import training
 from scanline.engines.native import NativeEngine
-from scanline.training.timing import since
+from scanline_lab.timing import Stretch, timed
 
 
 def test_ga3c_plays_pong_on_the_native_engine_with_an_agent_per_environment() -> None:
@@ -21,10 +21,10 @@ def test_ga3c_plays_pong_on_the_native_engine_with_an_agent_per_environment() ->
         assert (engine.settings.num_groups, engine.settings.group_size) == (6, 1)
     finally:
         parts.close()
-    timing = training.timed(
+    timing = timed(
         plan,
-        warm_up=training.Stretch(agent_steps=50),
-        measured=training.Stretch(agent_steps=600),
+        warm_up=Stretch(agent_steps=50),
+        measured=Stretch(agent_steps=600),
     )
     assert timing.agent_steps >= 600 and timing.updates >= 5
     note = timing.note
@@ -35,9 +35,3 @@ def test_ga3c_plays_pong_on_the_native_engine_with_an_agent_per_environment() ->
     learned = sum(note["policy_lag"].values())
     assert learned == 40 * timing.updates
     assert min(note["policy_lag"]) >= 0 and sum(note["training_queue"].values()) > 0
-
-
-def test_a_histogram_counts_what_came_since() -> None:
-    before = {"learners": 1, "lag": {0: 5, 2: 1}}
-    after = {"learners": 2, "lag": {0: 5, 2: 4, 3: 1}}
-    assert since(before, after) == {"learners": 2, "lag": {2: 3, 3: 1}}

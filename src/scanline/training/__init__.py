@@ -6,21 +6,17 @@ from .free import FreeParts
 from .plan import Plan, RunSettings, make_plan, read_plan, synchronous
 from .policies import policy_of
 from .scoring import EVALUATION_SEED, LoadedPolicy, evaluate, film, load_policy, score
-from .timing import Limit, Stretch, Timing, timed
 from .train import Run, carry_out, open_session, prepared, train
 
 __all__ = [
     "EVALUATION_SEED",
     "Attachments",
     "FreeParts",
-    "Limit",
     "LoadedPolicy",
     "Parts",
     "Plan",
     "Run",
     "RunSettings",
-    "Stretch",
-    "Timing",
     "assemble",
     "build_learner",
     "carry_out",
@@ -34,6 +30,5 @@ __all__ = [
     "read_plan",
     "score",
     "synchronous",
-    "timed",
     "train",
 ]

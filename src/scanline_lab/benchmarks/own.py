@@ -15,6 +15,7 @@ from scanline.runners.concurrent import Concurrent
 from scanline.samplers import DynamicSettings
 from scanline.stores import ReplaySettings, SegmentSettings
 
+from ..timing import Limit, Stretch, timed
 from .work import Figures, Work
 
 PAIRS = 5
@@ -31,12 +32,12 @@ def run(work: Work) -> Figures:
     """Figures of a run of the given length, timed after its warm-up and after its first updates."""
     plan = plan_of(work)
     turn = turn_agent_steps(plan.recipe)
-    timing = training.timed(
+    timing = timed(
         plan,
-        warm_up=training.Stretch(
+        warm_up=Stretch(
             agent_steps=max(random_agent_steps(plan.recipe), turn), seconds=work.warm_up_seconds
         ),
-        measured=training.Stretch(agent_steps=2 * turn, seconds=work.seconds),
+        measured=Stretch(agent_steps=2 * turn, seconds=work.seconds),
         limit=limit_of(plan.recipe, work.seconds) if plan.run.learners == 1 else None,
     )
     return {
@@ -85,12 +86,10 @@ def queued_agent_steps(recipe: Recipe) -> int:
     return store.queue_segments * sampling.rollout_agent_steps * sampling.envs_per_agent
 
 
-def limit_of(recipe: Recipe, seconds: float) -> training.Limit:
+def limit_of(recipe: Recipe, seconds: float) -> Limit:
     """Turns of run and limit, long enough for every learner to report one of its own."""
     turn, queued = turn_agent_steps(recipe), queued_agent_steps(recipe)
-    return training.Limit(
-        turn=training.Stretch(agent_steps=turn, seconds=seconds if queued else seconds / PAIRS),
-        settle=training.Stretch(
-            agent_steps=max(turn, 2 * queued), seconds=REPORTS_SECONDS if turn else 0.0
-        ),
+    return Limit(
+        turn=Stretch(agent_steps=turn, seconds=seconds if queued else seconds / PAIRS),
+        settle=Stretch(agent_steps=max(turn, 2 * queued), seconds=REPORTS_SECONDS if turn else 0.0),
     )

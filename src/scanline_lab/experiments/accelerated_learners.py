@@ -24,6 +24,7 @@ from typing import Any
 from scanline import training
 from scanline.processes import bind, granted_core_ids
 
+from ..timing import Stretch, timed
 from .accelerated_secondary import PAPER
 from .claims import Claim, Finding
 from .experiment import Cell, Experiment, Result, Results, Scale
@@ -155,10 +156,10 @@ def measure(cell: Cell, before: Results) -> Result:
     )
     random = asked["settings"].get("learning_starts_agent_steps", 0)
     with only_cores(share * learners):
-        timing = training.timed(
+        timing = timed(
             plan,
-            warm_up=training.Stretch(agent_steps=random, seconds=asked["warm_up"]),
-            measured=training.Stretch(seconds=asked["seconds"]),
+            warm_up=Stretch(agent_steps=random, seconds=asked["warm_up"]),
+            measured=Stretch(seconds=asked["seconds"]),
         )
     return {
         "agent_sps": timing.agent_steps_per_second,

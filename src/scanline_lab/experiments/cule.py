@@ -14,10 +14,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from scanline import training
 from scanline.recipes.cule import vtrace_name
 from scanline.runners.machine import num_cores
 
+from ..timing import Stretch
 from .claims import Claim, Finding
 from .experiment import Cell, Experiment, Result, Results, Scale
 from .figures import figure
@@ -176,7 +176,7 @@ def measure_systems(cell: Cell, before: Results) -> Result:
         asked["recipe"],
         "pong",
         seconds=asked["seconds"],
-        warm_up=training.Stretch(agent_steps=first, seconds=asked["seconds"] / 10),
+        warm_up=Stretch(agent_steps=first, seconds=asked["seconds"] / 10),
         engine=asked["engine"],
         decorrelation_agent_steps=0,
         **asked["settings"],

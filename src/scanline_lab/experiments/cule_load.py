@@ -19,6 +19,7 @@ from typing import Any
 
 from scanline import games, training
 
+from ..timing import Stretch, timed
 from . import cule_steps
 from .claims import Claim, Finding
 from .cule import ENGINES, PAPER
@@ -85,10 +86,10 @@ def measure(cell: Cell, before: Results) -> Result:
     )
     seconds = asked["seconds"]
     if asked["load"] == "training":
-        timing = training.timed(
+        timing = timed(
             plan,
-            warm_up=training.Stretch(seconds=seconds / 10),
-            measured=training.Stretch(seconds=seconds),
+            warm_up=Stretch(seconds=seconds / 10),
+            measured=Stretch(seconds=seconds),
         )
         return {"raw_fps": timing.raw_frames_per_second}
     decider: Any = "random" if asked["load"] == "emulation" else "network"

@@ -19,6 +19,7 @@ from typing import Any
 
 from scanline import training
 
+from ..timing import Stretch, Timing, timed
 from .claims import Claim, Finding
 from .coprocessor import OnCoprocessor, SimulatedCoprocessor, TinyQ
 from .experiment import Cell, Experiment, Result, Results, Scale
@@ -84,7 +85,7 @@ def plan_of(cell: Cell, **changes: Any) -> training.Plan:
     return training.make_plan("fast-dqn", "pong", **{**cell.settings["recipe"], **changes})
 
 
-def hours(timing: training.Timing) -> float:
+def hours(timing: Timing) -> float:
     """Of 50 million agent steps at the measured rate."""
     return WHOLE_RUN_AGENT_STEPS / timing.agent_steps_per_second / 3600
 
@@ -114,19 +115,17 @@ def measure_speed(cell: Cell, before: Results) -> Result:
         return calibrate(lambda seconds: _hours_on_device(cell, seconds)[0])
     if cell.name.startswith("simulated."):
         return _hours_on_device(cell, before["calibration"]["seconds_per_item"])[1]
-    timing = timed(cell, plan_of(cell))
+    timing = timed_blocks(cell, plan_of(cell))
     return figures_of(timing)
 
 
-def timed(cell: Cell, plan: training.Plan, **more: Any) -> training.Timing:
+def timed_blocks(cell: Cell, plan: training.Plan, **more: Any) -> Timing:
     block = cell.settings["recipe"]["target_agent_steps"]
-    measured = training.Stretch(agent_steps=block * cell.settings["blocks"])
-    return training.timed(
-        plan, warm_up=training.Stretch(agent_steps=block), measured=measured, **more
-    )
+    measured = Stretch(agent_steps=block * cell.settings["blocks"])
+    return timed(plan, warm_up=Stretch(agent_steps=block), measured=measured, **more)
 
 
-def figures_of(timing: training.Timing) -> dict[str, Any]:
+def figures_of(timing: Timing) -> dict[str, Any]:
     return {
         "hours": hours(timing),
         "agent_sps": timing.agent_steps_per_second,
@@ -143,7 +142,7 @@ def device_of(seconds_per_item: float) -> SimulatedCoprocessor:
 def _hours_on_device(cell: Cell, seconds_per_item: float) -> tuple[float, dict[str, Any]]:
     device = device_of(seconds_per_item)
     attachments = training.Attachments(around=lambda inner: OnCoprocessor(inner, device))
-    timing = timed(cell, plan_of(cell, network=TinyQ), attachments=attachments)
+    timing = timed_blocks(cell, plan_of(cell, network=TinyQ), attachments=attachments)
     return hours(timing), {
         **figures_of(timing),
         "device_calls": device.num_calls,

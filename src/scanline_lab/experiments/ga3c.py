@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from scanline import training
 from scanline.processes import granted_cores
 from scanline.runners.machine import cpu_seconds
 
+from ..timing import Stretch
 from .claims import Claim, Finding
 from .experiment import Cell, Experiment, Result, Results, Scale
 from .figures import figure
@@ -62,7 +62,7 @@ def measure_speed(cell: Cell, before: Results) -> Result:
         asked["recipe"],
         "pong",
         seconds=asked["seconds"],
-        warm_up=training.Stretch(seconds=asked["warm_up"]),
+        warm_up=Stretch(seconds=asked["warm_up"]),
         network=asked["network"],
         torch_threads=1,
         **own,
@@ -171,7 +171,7 @@ def measure_adjustment(cell: Cell, before: Results) -> Result:
         "ga3c",
         game,
         seconds=seconds,
-        warm_up=training.Stretch(),
+        warm_up=Stretch(),
         torch_threads=1,
         **start,
         **asked,

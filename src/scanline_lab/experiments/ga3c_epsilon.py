@@ -24,6 +24,7 @@ from scanline.parameters import NotFiniteGradientError
 from scanline.records import Batch, LossResult, Views
 from scanline.runners.session import NotFiniteError
 
+from ..timing import Stretch, timed
 from .claims import Claim, Finding
 from .coprocessor import Around
 from .experiment import Cell, Experiment, Result, Results, Scale
@@ -119,10 +120,10 @@ def measure(cell: Cell, before: Results) -> Result:
     )
     lag: float | None = None
     try:
-        timing = training.timed(
+        timing = timed(
             training.synchronous(plan) if lockstep else plan,
-            warm_up=training.Stretch(),
-            measured=training.Stretch(seconds=asked["seconds"]),
+            warm_up=Stretch(),
+            measured=Stretch(seconds=asked["seconds"]),
             attachments=training.Attachments(around=lambda inner: Watched(inner, seen)),
         )
         failed, lag = False, 0.0 if lockstep else histogram_mean(timing.note, "policy_lag")

@@ -16,8 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from scanline import training
-
+from ..timing import Stretch
 from .claims import Claim, Finding
 from .coprocessor import SimulatedCoprocessor
 from .experiment import Cell, Experiment, Result, Results, Scale
@@ -110,7 +109,7 @@ def measure(cell: Cell, before: Results) -> Result:
         "ga3c",
         "pong",
         seconds=asked["seconds"],
-        warm_up=training.Stretch(seconds=asked["warm_up"]),
+        warm_up=Stretch(seconds=asked["warm_up"]),
         device=device,
         torch_threads=1,
         num_envs=asked["agents"],

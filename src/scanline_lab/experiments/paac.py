@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from scanline import training
-
+from ..timing import Stretch
 from .claims import Claim, Finding
 from .experiment import Cell, Experiment, Result, Results, Scale
 from .figures import figure
@@ -56,7 +55,7 @@ def measure_usage(cell: Cell, before: Results) -> Result:
         "paac",
         "pong",
         seconds=asked["seconds"],
-        warm_up=training.Stretch(seconds=asked["warm_up"]),
+        warm_up=Stretch(seconds=asked["warm_up"]),
         network=asked["network"],
         num_envs=asked["num_envs"],
     )

@@ -12,6 +12,7 @@ from typing import Any
 from scanline import training
 from scanline.runners.lags import Lags
 
+from ..timing import Stretch, Timing, timed
 from .coprocessor import OnCoprocessor, SimulatedCoprocessor, TinyPolicy
 
 
@@ -20,19 +21,19 @@ def stretch(
     game: str,
     *,
     seconds: float,
-    warm_up: training.Stretch,
+    warm_up: Stretch,
     device: SimulatedCoprocessor | None = None,
     **settings: Any,
-) -> training.Timing:
+) -> Timing:
     """Times a run; with a device its network costs next to nothing and waits for it instead."""
     attachments = None
     if device is not None:
         settings["network"] = TinyPolicy
         attachments = training.Attachments(around=lambda inner: OnCoprocessor(inner, device))
-    return training.timed(
+    return timed(
         training.make_plan(recipe, game, tensorboard=False, **settings),
         warm_up=warm_up,
-        measured=training.Stretch(seconds=seconds),
+        measured=Stretch(seconds=seconds),
         attachments=attachments,
     )
 

@@ -15,6 +15,7 @@ from scanline.engines.gymnasium import GymnasiumEngine
 from scanline.records import ActContext, Acted, Batch, LossResult, Outputs, Views
 from scanline.training.attachments import Pause
 from scanline_lab.experiments.coprocessor import Around
+from scanline_lab.timing import Limit, Stretch, Timing, since, timed
 
 CATCH = "scanline/Catch-v0"
 QUIET = {"num_workers": 0, "torch_threads": 1, "tensorboard": False, "live": False}
@@ -30,7 +31,7 @@ RECIPES: dict[str, dict[str, Any]] = {
     },
     "ga3c": {"num_envs": 4},
 }
-LIMIT = training.Limit(turn=training.Stretch(agent_steps=200))
+LIMIT = Limit(turn=Stretch(agent_steps=200))
 
 
 @dataclass
@@ -68,12 +69,12 @@ class Noted(Around):
         return self.inner.loss(views, batch)
 
 
-def timed(recipe: str, around: Any, pause: Pause, **changes: Any) -> training.Timing:
+def timed_on_catch(recipe: str, around: Any, pause: Pause, **changes: Any) -> Timing:
     given = {"network": "mlp", **QUIET, **RECIPES[recipe], **changes}
-    return training.timed(
+    return timed(
         training.make_plan(recipe, CATCH, engine="gymnasium", **given),
-        warm_up=training.Stretch(agent_steps=600),
-        measured=training.Stretch(agent_steps=400),
+        warm_up=Stretch(agent_steps=600),
+        measured=Stretch(agent_steps=400),
         attachments=training.Attachments(around=around, pause=pause),
         limit=LIMIT,
     )
@@ -90,7 +91,7 @@ def test_without_environments_the_same_threads_do_the_same_work(
         send(self, *args)
 
     monkeypatch.setattr(GymnasiumEngine, "send", noted)
-    timing = timed(recipe, lambda inner: Noted(inner, seen), seen.pause)
+    timing = timed_on_catch(recipe, lambda inner: Noted(inner, seen), seen.pause)
     assert timing.limit_agent_steps_per_second is not None
     assert timing.agent_steps >= 400 and timing.updates > 0
     assert seen.sizes["loss", True] == seen.sizes["loss", False]
@@ -129,19 +130,17 @@ class Failing(Around):
 def test_an_error_of_a_thread_is_raised_while_the_limit_is_measured(recipe: str, verb: str) -> None:
     pause = Pause()
     with pytest.raises(KeyError, match=f"{verb} fails"):
-        timed(recipe, lambda inner: Failing(inner, pause, verb), pause)
+        timed_on_catch(recipe, lambda inner: Failing(inner, pause, verb), pause)
 
 
 def test_learners_in_processes_of_their_own_all_go_on_without_environments() -> None:
     """A step takes 10 to 100 milliseconds, unless environments stand still."""
     given = {"network": "mlp", "num_learners": 2, "uneven_seconds": 0.01, **QUIET}
-    timing = training.timed(
+    timing = timed(
         training.make_plan("a3c-agents", CATCH, engine="gymnasium", **given),
-        warm_up=training.Stretch(agent_steps=20),
-        measured=training.Stretch(agent_steps=20),
-        limit=training.Limit(
-            turn=training.Stretch(agent_steps=20), settle=training.Stretch(agent_steps=20)
-        ),
+        warm_up=Stretch(agent_steps=20),
+        measured=Stretch(agent_steps=20),
+        limit=Limit(turn=Stretch(agent_steps=20), settle=Stretch(agent_steps=20)),
     )
     assert timing.note["learners"] == 2
     assert timing.limit_agent_steps_per_second is not None
@@ -151,4 +150,10 @@ def test_learners_in_processes_of_their_own_all_go_on_without_environments() -> 
 def test_learners_that_follow_another_one_have_no_limit() -> None:
     plan = training.make_plan("a2c", CATCH, learners=2, **QUIET)
     with pytest.raises(ValueError, match="learners=2: the environments of other learners cannot"):
-        training.timed(plan, warm_up=training.Stretch(), measured=training.Stretch(), limit=LIMIT)
+        timed(plan, warm_up=Stretch(), measured=Stretch(), limit=LIMIT)
+
+
+def test_a_histogram_counts_what_came_since() -> None:
+    before = {"learners": 1, "lag": {0: 5, 2: 1}}
+    after = {"learners": 2, "lag": {0: 5, 2: 4, 3: 1}}
+    assert since(before, after) == {"learners": 2, "lag": {2: 3, 3: 1}}

@@ -24,13 +24,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from .. import networks, settings
-from ..runners.clock import EVALUATION, Spans
-from ..runners.session import Session
-from . import learners
-from .attachments import Attachments, Pause
-from .plan import Plan
-from .train import Runnable, centrally, follow, open_session, prepared
+from scanline import networks, settings
+from scanline.runners.clock import EVALUATION, Spans
+from scanline.runners.session import Session
+from scanline.training import Attachments, Plan, learners, open_session, prepared
+from scanline.training.attachments import Pause
+from scanline.training.train import Runnable, centrally, follow
 
 _QUIET = {"live": False, "save_at_end": False, "save_every_minutes": 0, "save_every_agent_steps": 0}
 
