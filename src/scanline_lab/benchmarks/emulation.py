@@ -12,17 +12,17 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from scanline import games as game_names
 from scanline.engines import ResetKind
-from scanline.errors import refusals
+from scanline.errors import MissingPackageError, refusals
 from scanline.runners.machine import num_cores
 
 from . import stepping
 from .options import Numbers, Words
-from .peers import envpool
+from .peers import envpool, lacking
 from .rows import Row, print_table, summary, write_json
 from .stepping import Stepper
 
@@ -81,6 +81,7 @@ class Contender:
 def run(bench: EmulationBench, say: Callable[[str], None] = print) -> list[Row]:
     """Rows of all games, sizes and engines."""
     threads = bench.num_threads or (num_cores(),)
+    bench = replace(bench, engines=installed(bench.engines, say))
     rows = []
     for game in expand(bench.games):
         for num_envs in bench.num_envs:
@@ -90,6 +91,17 @@ def run(bench: EmulationBench, say: Callable[[str], None] = print) -> list[Row]:
                 if bench.json is not None:
                     write_json(bench.json, rows)  # hours of games: nothing measured is lost
     return rows
+
+
+def installed(names: Sequence[str], say: Callable[[str], None]) -> tuple[str, ...]:
+    """Engines without EnvPool where it is missing, which is said; it alone is refused."""
+    sentence = lacking("envpool") if "envpool" in names else None
+    if sentence is None:
+        return tuple(names)
+    if set(names) == {"envpool"}:
+        raise MissingPackageError(sentence)
+    say(f"envpool is left out. {sentence}")
+    return tuple(name for name in names if name != "envpool")
 
 
 @refusals()
@@ -131,13 +143,12 @@ def measure(bench: EmulationBench, game: str, num_envs: int, num_threads: int) -
 
 @refusals()
 def build(names: Sequence[str], game: str, num_envs: int, num_threads: int) -> list[Contender]:
-    """Every engine, and `native` once more with cached resets; EnvPool where it is installed."""
+    """Every engine, and `native` once more with cached resets."""
     found = []
     for name in names:
         if name == "envpool":
-            if envpool.installed():
-                stepper = envpool.build(game, num_envs, num_threads, seed=0)
-                found.append(Contender(name, "ale", stepper))
+            stepper = envpool.build(game, num_envs, num_threads, seed=0)
+            found.append(Contender(name, "ale", stepper))
             continue
         kinds: tuple[ResetKind, ...] = ("ale", "cached") if name == "native" else ("ale",)
         for reset in kinds:

@@ -11,12 +11,11 @@ Two questions, two rows: `strong` divides the recipe's environments and batch am
 from __future__ import annotations
 
 import itertools
-import json
 import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,7 @@ from typing import Any
 from scanline import recipes
 from scanline.errors import RefusedError, refusals
 from scanline.processes import granted_core_ids
-from scanline.runners.rows import RATES
+from scanline.reports import read_run
 from scanline.samplers import SamplingSettings
 from scanline.stores import ReplaySettings
 
@@ -148,11 +147,11 @@ def measure(bench: LearnersBench, crew: Crew) -> Figures:
         )
         if done.returncode:
             raise WorkError(f"{bench.recipe} failed:\n{done.stderr.strip()[-3000:]}")
-        rows = [json.loads(line) for line in (out / RATES).read_text().splitlines()]
+        rows = read_run(out).rates
     return rates_of(rows, bench.warm_up_seconds)
 
 
-def rates_of(rows: Sequence[Row], warm_up_seconds: float) -> Figures:
+def rates_of(rows: Sequence[Mapping[str, Any]], warm_up_seconds: float) -> Figures:
     """Rates between the first row after the warm-up and the last."""
     counted = [row for row in rows if row["training_seconds"] >= warm_up_seconds]
     if len(counted) < 2:

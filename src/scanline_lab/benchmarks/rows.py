@@ -16,6 +16,7 @@ from typing import Any
 import numpy
 import torch
 
+from scanline.runners.durable import replace_file
 from scanline.runners.machine import machine_record
 
 Row = dict[str, Any]
@@ -51,9 +52,8 @@ def summary(repeats: Sequence[Mapping[str, Any]], bounds: Collection[str] = ()) 
 def write_json(path: Path, rows: Sequence[Row]) -> None:
     """`{"machine": ..., "rows": [...]}`, complete or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_suffix(path.suffix + ".unfinished")
-    unfinished.write_text(json.dumps({"machine": machine(), "rows": list(rows)}, indent=1) + "\n")
-    unfinished.replace(path)
+    record = {"machine": machine(), "rows": list(rows)}
+    replace_file(path, (json.dumps(record, indent=1) + "\n").encode())
 
 
 def print_table(rows: Sequence[Row], columns: Mapping[str, str], title: str) -> None:

@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from scanline import engines, recipes, settings
-from scanline.errors import refusals
+from scanline.errors import MissingPackageError, refusals
 from scanline.runners.concurrent import Concurrent
 from scanline.stores import ReplaySettings
 
-from . import comparisons
+from . import comparisons, peers
 from .options import Unasked, Words
 from .rows import Row, print_table, summary
 from .work import Figures, Work, measure
@@ -159,6 +159,9 @@ def settings_of(name: str, changes: Mapping[str, Any]) -> dict[str, Any]:
 
 def run(bench: TrainingBench, say: Any = print) -> list[Row]:
     """Rows of all contenders."""
+    for peer in bench.peers:
+        if sentence := peers.lacking(peer):
+            raise MissingPackageError(sentence)
     works = contenders(bench)
     figures: list[list[Figures]] = [[] for _ in works]
     for repeat in range(bench.repeats):

@@ -6,13 +6,13 @@ reached. Knows no experiment.
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from scanline import training
+from scanline.reports import read_run
 
 from .claims import Finding
 from .experiment import Result, Results
@@ -49,8 +49,8 @@ def learning_curve(
         )
         if run.stop.kind == "signal":
             raise KeyboardInterrupt(run.stop.sentence)
-        rows, rates = (_rows(run.folder / name) for name in ("progress.jsonl", "rates.jsonl"))
-    both = [{**rate, **row} for row, rate in zip(rows, rates, strict=True)]
+        files = read_run(run.folder)
+    both = [{**rate, **row} for row, rate in zip(files.rows, files.rates, strict=True)]
     points = thinned(both)
     kept = {
         name: [[row["agent_steps"], row[name]] for row in points if row.get(name) is not None]
@@ -64,14 +64,10 @@ def learning_curve(
         "agent_steps": run.agent_steps,
         "seconds": run.training_seconds,
         "agent_sps": run.agent_steps / run.training_seconds,
-        "updates": rows[-1]["updates"] if rows else 0,
+        "updates": files.rows[-1]["updates"] if files.rows else 0,
         "score": run.score,
         "reached": run.stop.kind == "target_score",
     }
-
-
-def _rows(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 def thinned(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -1,7 +1,7 @@
 """EnvPool stepping Atari games, for `bench emulation`.
 
 Takes a game, a number of environments and of threads; gives a function that steps all of them with
-random actions. Imports EnvPool (extra `bench`) only when it is driven.
+random actions. Imports EnvPool (extra `lab`) only when it is driven.
 
 It is asked for the work of protocol `ale-vector`: skip 4, grey maximum of two frames, area 84x84.
 Single frames instead of stacks spare it copies that our engines do not make either.
@@ -10,17 +10,12 @@ Single frames instead of stacks spare it copies that our engines do not make eit
 from __future__ import annotations
 
 import importlib
-import importlib.util
 
 import numpy as np
 
 from scanline import games
 
 from ..stepping import Stepper
-
-
-def installed() -> bool:
-    return importlib.util.find_spec("envpool") is not None
 
 
 def build(game: str, num_envs: int, num_threads: int, seed: int) -> Stepper:
