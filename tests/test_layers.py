@@ -32,7 +32,7 @@ LEVELS = [
     {"cli"},
     {"__main__", "__init__"},
 ]
-LAB_LEVELS = [{"timing"}, {"benchmarks"}, {"experiments"}, {"__init__"}]
+LAB_LEVELS = [{"tables", "timing"}, {"benchmarks"}, {"experiments"}, {"__init__"}]
 LEVEL_OF = {
     part: level
     for level, parts in enumerate(

@@ -19,6 +19,8 @@ import torch
 from scanline.runners.durable import replace_file
 from scanline.runners.machine import machine_record
 
+from ..tables import aligned
+
 Row = dict[str, Any]
 
 
@@ -58,11 +60,8 @@ def write_json(path: Path, rows: Sequence[Row]) -> None:
 
 def print_table(rows: Sequence[Row], columns: Mapping[str, str], title: str) -> None:
     """The rows for a person: figures by name, each under its short heading; never cut."""
-    lines = [list(columns.values()), *([_cell(c, row.get(c)) for c in columns] for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    print(f"\n{title}")
-    for line in lines:
-        print(" ".join(f"{text:>{width}}" for text, width in zip(line, widths, strict=True)))
+    cells = [[_cell(name, row.get(name)) for name in columns] for row in rows]
+    print(f"\n{title}", *aligned([list(columns.values()), *cells], gap=1), sep="\n")
 
 
 def _cell(name: str, value: Any) -> str:

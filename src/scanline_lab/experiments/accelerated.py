@@ -15,6 +15,7 @@ from typing import Any
 
 from scanline import training
 
+from ..tables import Table
 from .accelerated_secondary import PAPER
 from .claims import Claim, Finding
 from .coprocessor import SimulatedCoprocessor, TinyPolicy
@@ -22,7 +23,6 @@ from .experiment import Cell, Experiment, Result, Results, Scale
 from .figures import figure
 from .learning import as_good, learning_curve, plot_curves
 from .sampling import sampling_rate
-from .tables import Table
 
 PAPER_THOUSANDS = {64: (29.6, 31.9), 128: (33.0, 34.7), 256: (35.7, 36.7), 512: (35.8, 38.4)}
 """Table 3: thousand samples/s on 16 cores and a P100, in step every 5 samples, and free."""

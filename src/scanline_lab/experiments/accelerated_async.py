@@ -13,12 +13,12 @@ from typing import Any
 
 from scanline.runners.clock import LEARNING, TRAINING_PARTS
 
+from ..tables import Table
 from .accelerated_secondary import PAPER
 from .claims import Claim, Finding
 from .experiment import Cell, Experiment, Result, Results, Scale
 from .figures import figure
 from .learning import as_good, best_score, learning_curve, mean_of, plot_curves
-from .tables import Table
 
 LAG, WAITED = "perf/policy_lag", "perf/lock_wait_share"
 TIMES = tuple(f"perf/time_{part}" for part in TRAINING_PARTS)

@@ -14,12 +14,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ..tables import Table
 from .accelerated_secondary import PAPER
 from .claims import Claim, Finding
 from .experiment import Cell, Experiment, Result, Results, Scale
 from .figures import figure
 from .learning import learning_curve
-from .tables import Table
 
 COSINE = "norms/half_batch_cosine"
 INDEPENDENT = 2**-0.5

@@ -24,12 +24,12 @@ from typing import Any
 from scanline import training
 from scanline.processes import bind, granted_core_ids
 
+from ..tables import Table
 from ..timing import Stretch, timed
 from .accelerated_secondary import PAPER
 from .claims import Claim, Finding
 from .experiment import Cell, Experiment, Result, Results, Scale
 from .figures import figure
-from .tables import Table
 
 PAPER_AGENT_STEPS = 50_000_000
 PAPER_LEARNERS = (1, 2, 4, 8)

@@ -24,10 +24,10 @@ from scanline.runners.session import Session
 from scanline.stores import Replay, ReplaySettings
 from scanline.stores.reader import Reader
 
+from ..tables import Table
 from .claims import Claim, Finding
 from .experiment import Cell, Experiment, Result, Results, Scale
 from .figures import figure
-from .tables import Table
 
 PAPER = "Stooke and Abbeel 2018, Accelerated Methods for Deep Reinforcement Learning"
 

@@ -17,13 +17,13 @@ from typing import Any
 from scanline.recipes.cule import vtrace_name
 from scanline.runners.machine import num_cores
 
+from ..tables import Table
 from ..timing import Stretch
 from .claims import Claim, Finding
 from .experiment import Cell, Experiment, Result, Results, Scale
 from .figures import figure
 from .learning import learning_curve, plot_curves
 from .stretch import stretch
-from .tables import Table
 
 PAPER = "Dalton, Frosio and Garland 2020, Accelerating RL through GPU Atari Emulation"
 ENGINES = ("ale", "native")

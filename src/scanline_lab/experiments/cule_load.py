@@ -19,6 +19,7 @@ from typing import Any
 
 from scanline import games, training
 
+from ..tables import Table
 from ..timing import Stretch, timed
 from . import cule_steps
 from .claims import Claim, Finding
@@ -26,7 +27,6 @@ from .cule import ENGINES, PAPER
 from .experiment import Cell, Experiment, Result, Results, Scale
 from .figures import figure
 from .sampling import sampling_rate
-from .tables import Table
 
 LOADS = ("emulation", "inference", "training")
 PAPER_GAMES = ("assault", "pong", "ms_pacman", "asterix")

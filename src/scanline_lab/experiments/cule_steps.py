@@ -22,9 +22,9 @@ from scanline.engines import EngineSettings
 from scanline.records import Slot
 from scanline.samplers import LockstepSampler
 
+from ..tables import Table
 from .claims import Claim, Finding
 from .experiment import Cell, Result, Results, Scale
-from .tables import Table
 
 GAMES = ("asterix", "pong", "ms_pacman", "assault")
 """In the order of the paper's panels."""

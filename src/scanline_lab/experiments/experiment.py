@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from ..tables import Table
 from .claims import Claim
-from .tables import Table
 
 Scale = Literal["smoke", "desk", "paper"]
 SCALES: tuple[Scale, ...] = ("smoke", "desk", "paper")

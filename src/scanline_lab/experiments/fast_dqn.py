@@ -19,12 +19,12 @@ from typing import Any
 
 from scanline import training
 
+from ..tables import Table
 from ..timing import Stretch, Timing, timed
 from .claims import Claim, Finding
 from .coprocessor import OnCoprocessor, SimulatedCoprocessor, TinyQ
 from .experiment import Cell, Experiment, Result, Results, Scale
 from .figures import deviation, figure, rank_correlation
-from .tables import Table
 
 PAPER = "Daley and Amato 2021, Human-Level Control without Server-Grade Hardware"
 

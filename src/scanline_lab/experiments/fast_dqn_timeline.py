@@ -15,6 +15,7 @@ from scanline import training
 from scanline.runners.clock import ACTING, ENVIRONMENT, LEARNING
 from scanline.runners.concurrent import TRAINER, Concurrent
 
+from ..tables import Table
 from .claims import Claim, Finding
 from .coprocessor import OnCoprocessor, TinyQ
 from .experiment import Cell, Experiment, Result, Results, Scale
@@ -28,7 +29,6 @@ from .fast_dqn import (
     timed_blocks,
 )
 from .figures import figure
-from .tables import Table
 from .trace import Trace, TracedClock, TracedSpan, overlap_seconds, since
 
 NUM_ENVS: Mapping[Scale, int] = {"smoke": 2, "desk": 4, "paper": 8}

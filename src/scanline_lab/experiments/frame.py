@@ -24,9 +24,9 @@ from scanline.runners.folder import versions
 from scanline.runners.lock import Lock
 from scanline.runners.machine import machine_record
 
+from ..tables import Table
 from .claims import Judged, judge
 from .experiment import SCALES, Cell, Experiment, Result, Scale
-from .tables import Table
 
 Say = Callable[[str], None]
 Record = Mapping[str, Any]

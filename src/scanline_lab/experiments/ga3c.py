@@ -15,12 +15,12 @@ from typing import Any
 from scanline.processes import granted_cores
 from scanline.runners.machine import cpu_seconds
 
+from ..tables import Table
 from ..timing import Stretch
 from .claims import Claim, Finding
 from .experiment import Cell, Experiment, Result, Results, Scale
 from .figures import figure
 from .stretch import stretch
-from .tables import Table
 
 PAPER = "Babaeizadeh 2017, Reinforcement Learning through Asynchronous Advantage Actor-Critic"
 

@@ -11,12 +11,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from ..tables import Table
 from .claims import Claim, Finding
 from .experiment import Cell, Experiment, Result, Results, Scale
 from .figures import figure
 from .ga3c import PAPER
 from .learning import best_score, by_game, deepest_fall, learning_curve, mean_of, plot_curves
-from .tables import Table
 
 LAG = "perf/policy_lag"
 SEGMENT_AGENT_STEPS = 5

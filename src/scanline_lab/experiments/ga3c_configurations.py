@@ -12,12 +12,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ..tables import Table
 from .claims import Claim, Finding
 from .experiment import Cell, Experiment, Result, Results, Scale
 from .figures import figure, rank_correlation
 from .ga3c import PAPER
 from .learning import by_game, last_of, learning_curve, plot_curves
-from .tables import Table
 
 RAW_FRAMES_PER_STEP = 4
 COUNTS = ("charts/agents", "charts/predictors", "charts/trainers")

@@ -24,6 +24,7 @@ from scanline.parameters import NotFiniteGradientError
 from scanline.records import Batch, LossResult, Views
 from scanline.runners.session import NotFiniteError
 
+from ..tables import Table
 from ..timing import Stretch, timed
 from .claims import Claim, Finding
 from .coprocessor import Around
@@ -31,7 +32,6 @@ from .experiment import Cell, Experiment, Result, Results, Scale
 from .figures import figure
 from .ga3c import PAPER
 from .stretch import histogram_mean
-from .tables import Table
 
 FORMS: Mapping[str, Mapping[str, Any]] = {
     "none": {"log_form": "plain", "log_epsilon": 0.0},

@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from ..tables import Table
 from ..timing import Stretch
 from .claims import Claim, Finding
 from .coprocessor import SimulatedCoprocessor
@@ -23,7 +24,6 @@ from .experiment import Cell, Experiment, Result, Results, Scale
 from .figures import figure
 from .ga3c import NETWORKS, PAPER
 from .stretch import histogram_mean, stretch
-from .tables import Table
 
 SMALL, LARGE = NETWORKS[0], NETWORKS[1:]
 SIMULATED = "simulated"

@@ -12,13 +12,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ..tables import Table
 from ..timing import Stretch
 from .claims import Claim, Finding
 from .experiment import Cell, Experiment, Result, Results, Scale
 from .figures import figure
 from .learning import learning_curve, plot_curves, steps_to
 from .stretch import stretch
-from .tables import Table
 
 PAPER = "Clemente 2017, Efficient Parallel Methods for Deep Reinforcement Learning"
 NETWORKS = {"nips": "nips", "nature": "nature-uniform"}

@@ -15,12 +15,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..tables import Table
 from .claims import Claim, Finding
 from .cule import PAPER, PAPER_ROWS
 from .experiment import Cell, Experiment, Result, Results, Scale
 from .figures import figure
 from .learning import learning_curve, plot_curves
-from .tables import Table
 
 GAME = "pong"
 MEMORY = "perf/memory_bytes"

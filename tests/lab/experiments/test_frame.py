@@ -12,7 +12,7 @@ import pytest
 from scanline_lab.experiments import EXPERIMENTS, SCALES, Cell, CellError, Experiment, reproduce
 from scanline_lab.experiments.claims import UNTESTABLE, Claim, Finding, judge
 from scanline_lab.experiments.frame import KeptCellError
-from scanline_lab.experiments.tables import WIDTH, Table
+from scanline_lab.tables import WIDTH, Table
 
 
 def squares(measured: list[str], **changes: Any) -> Experiment:

@@ -21,7 +21,7 @@ from scanline_lab.experiments import (
 )
 from scanline_lab.experiments.claims import judge
 from scanline_lab.experiments.experiment import Cell
-from scanline_lab.experiments.tables import WIDTH
+from scanline_lab.tables import WIDTH
 
 SPEED, ADJUSTMENT = EXPERIMENTS["ga3c-vs-a3c"], EXPERIMENTS["ga3c-adjustment"]
 THROUGHPUT, CONFIGURATIONS = EXPERIMENTS["ga3c-throughput"], EXPERIMENTS["ga3c-configurations"]

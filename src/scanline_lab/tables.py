@@ -1,6 +1,6 @@
-"""Tables of an experiment: rows for the terminal, for Markdown and for JSON.
+"""Tables: rows for the terminal, for Markdown and for JSON.
 
-Takes columns and rows of strings and numbers; gives text. Knows no experiment.
+Takes columns and rows of strings and numbers; gives text. Knows no experiment and no bench.
 
 A number is printed with the digits that its column asks for and nothing else: what was not
 measured is a dash.
@@ -8,12 +8,18 @@ measured is a dash.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from rich.console import Console
+from rich.table import Table as Grid
+from rich.text import Text
+
 WIDTH = 80
 """Columns of a terminal that a table should fit into."""
+_WIDEST = 10_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,14 +54,8 @@ class Table:
 
     def text(self) -> str:
         """For a terminal: first column to the left, numbers to the right."""
-        cells = self.cells()
-        widths = [
-            max(len(row[place]) for row in [list(self.columns), *cells])
-            for place in range(len(self.columns))
-        ]
-        lines = [_line(row, widths) for row in [list(self.columns), *cells]]
-        rule = "-" * len(lines[0])
-        return "\n".join([self.title, lines[0], rule, *lines[1:], *self.notes])
+        head, *body = aligned([list(self.columns), *self.cells()], gap=2)
+        return "\n".join([self.title, head, "-" * len(head), *body, *self.notes])
 
     def markdown(self) -> str:
         head = "| " + " | ".join(self.columns) + " |"
@@ -65,6 +65,14 @@ class Table:
         return "\n".join([f"### {self.title}", "", head, rule, *body, *notes])
 
 
-def _line(row: Sequence[str], widths: Sequence[int]) -> str:
-    first, *others = zip(row, widths, strict=True)
-    return "  ".join([f"{first[0]:<{first[1]}}", *(f"{text:>{width}}" for text, width in others)])
+def aligned(rows: Sequence[Sequence[str]], *, gap: int) -> list[str]:
+    """A line per row, never cut: the first column to the left, others to the right, `gap` apart."""
+    grid = Grid.grid(padding=(0, gap, 0, 0))
+    for place in range(len(rows[0])):
+        grid.add_column(justify="right" if place else "left", no_wrap=True)
+    for row in rows:
+        grid.add_row(*map(Text, row))
+    console = Console(file=io.StringIO(), width=_WIDEST, color_system=None)
+    with console.capture() as printed:
+        console.print(grid)
+    return [line.rstrip() for line in printed.get().splitlines()]
