@@ -26,7 +26,7 @@ LEVELS = [
     {"runners"},
     {"recipes", "evaluation"},
     {"training"},
-    {"experiments", "benchmarks"},
+    {"experiments", "benchmarks", "queue"},
     {"cli"},
     {"__main__", "__init__"},
 ]
