@@ -1,7 +1,7 @@
 """The command line: arguments to calls, nothing else.
 
-Takes `scanline train|evaluate|play|report|bench|reproduce|list ...`; gives an exit code. Every
-setting of a recipe is an option, with the sentence that stands under its field.
+Takes `scanline train|evaluate|play|report|compare|bench|reproduce|list ...`; gives an exit code.
+Every setting of a recipe is an option, with the sentence that stands under its field.
 Knows no part: each command is one call into the package, imported when it is needed.
 
 What the user can mend (`UserError`, a disk that is full) is one sentence and exit code 2; a run
@@ -34,6 +34,7 @@ USAGE = """scanline: train Atari agents fast on the machine at hand
   scanline evaluate RUN [options]          play whole games with a run's weights
   scanline play RUN [options]              film a game as mp4 and gif
   scanline report RUN...                   a page of curves, rates and settings
+  scanline compare QUEUE|RUN... [options]  scores with intervals, per game and over games
   scanline bench training|emulation        measure rates, beside the peers' in the same run
   scanline bench learners                  one learner on one core against several
   scanline reproduce EXPERIMENT [options]  measure a paper's table or figure again
@@ -90,6 +91,7 @@ def _command(name: str) -> Callable[[list[str]], int]:
         "evaluate": _evaluate,
         "play": _play,
         "report": _report,
+        "compare": _compare,
         "bench": _bench,
         "reproduce": _reproduce,
         "list": _list,
@@ -269,6 +271,12 @@ def _report(words: list[str]) -> int:
         path = reports.write(options.runs, options.out)
     print(f"The report is {path}")
     return 0
+
+
+def _compare(words: list[str]) -> int:
+    from .queue import compare_command
+
+    return compare_command.run(words, f"{PROGRAM} compare")
 
 
 def _bench(words: list[str]) -> int:

@@ -66,6 +66,11 @@ def interquartile_mean(scores: Scores, axis: int = -1) -> Scores:
     return trimmed
 
 
+def median(scores: Scores, axis: int = -1) -> Scores:
+    """Median of the runs of one game."""
+    return np.asarray(np.median(scores, axis=axis))
+
+
 def mean_over_games(*games: Scores, axis: int = -1) -> Scores:
     """Mean of the games' means: each game counts alike."""
     return np.asarray(np.mean(_means(games, axis), axis=0))
