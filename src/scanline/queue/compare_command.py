@@ -9,6 +9,7 @@ import csv
 import dataclasses
 import io
 import json
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,8 @@ from .outcomes import KINDS, Outcome
 from .statistics import Estimate
 
 PAGE = "comparison.html"
+_LOG_WIDTH = 120
+"""Columns of tables that no terminal shows."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +54,7 @@ def run(words: list[str], program: str) -> int:
         raise RefusedError("compare needs a queue or runs, e.g. `scanline compare runs/a runs/b`.")
     options = tyro.cli(CompareOptions, args=words, prog=program)
     comparison = compare(options.runs, options.by)
-    show(comparison, Console())
+    show(comparison, Console(width=None if sys.stdout.isatty() else _LOG_WIDTH))
     page = options.out or Path(PAGE)
     page = page / PAGE if page.is_dir() else page
     _write(page, comparison_page.html(comparison))

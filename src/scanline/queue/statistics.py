@@ -33,7 +33,7 @@ Statistic = Callable[..., Scores]
 
 RESAMPLES, CONFIDENCE, SEED = 2_000, 0.95, 0
 _TRIMMED_SHARE = 0.25
-_MOST_VALUES = 20_000_000
+_MOST_VALUES = 2_000_000
 """Numbers that one batch of resamples may hold."""
 
 
