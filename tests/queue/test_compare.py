@@ -138,7 +138,9 @@ def test_runs_without_a_kind_of_score_are_counted(queue: Path, tmp_path: Path) -
     alone = make_run(tmp_path / "alone", "dqn", seed=9)
     greedy, _, training = compare([queue, alone]).figures
     assert greedy.without == [str(alone)] and training.without == []
-    assert "1 runs have no greedy score" in comparison_page.html(compare([queue, alone]))
+    assert "Without a greedy score, and so not in these tables: 1 run." in comparison_page.html(
+        compare([queue, alone])
+    )
 
 
 def test_what_cannot_be_compared_is_listed_with_the_reason(queue: Path) -> None:

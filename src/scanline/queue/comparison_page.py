@@ -16,7 +16,7 @@ from .outcomes import KINDS, Outcome
 from .statistics import Band, Estimate
 
 _MOST_OPEN_GAMES = 6
-"""Games whose curves are shown unfolded."""
+"""Games that are shown unfolded."""
 
 
 def html(comparison: Comparison) -> str:
@@ -49,8 +49,7 @@ def short(value: float) -> str:
     """Three decimals of small figures, none of large ones."""
     size = abs(value)
     digits = 0 if size >= 1000 else 1 if size >= 100 else 2 if size >= 10 else 3
-    text = f"{value:,.{digits}f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
+    return f"{value:,.{digits}f}"
 
 
 def _sub(text: str) -> str:
@@ -85,6 +84,10 @@ def _about(runs: Sequence[Outcome]) -> list[str]:
     ]
 
 
+def _count(number: int) -> str:
+    return f"{number} run{'' if number == 1 else 's'}"
+
+
 def _range(values: Sequence[int]) -> str:
     low, high = min(values), max(values)
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
@@ -101,7 +104,7 @@ def _notes(comparison: Comparison) -> Iterable[str]:
         games = ", ".join(comparison.without_human_score)
         yield f"Without human scores, so with figures per game only: {games}."
     if comparison.left_out:
-        yield f"{len(comparison.left_out)} runs are left out; the reasons are at the end."
+        yield f"Left out: {_count(len(comparison.left_out))}; the reasons are at the end."
 
 
 def _figures(figures: Figures, names: Sequence[str]) -> str:
@@ -111,16 +114,17 @@ def _figures(figures: Figures, names: Sequence[str]) -> str:
         f"<h2>{figures.kind.capitalize()} score</h2>",
         _sub("; ".join([words, *(f"actions {choice}" for choice in figures.choices)]) + "."),
         *([_sub(_missing(figures))] if figures.without else []),
-        f"<h3>Per game, {figures.kind} score</h3>" + _per_game(figures),
         _over_games(figures),
         _pairs(figures.kind, figures.improvements),
         _profile(figures, names),
+        f"<h3>Per game, {figures.kind} score</h3>" + _per_game(figures),
     ]
     return "".join(parts)
 
 
 def _missing(figures: Figures) -> str:
-    return f"{len(figures.without)} runs have no {figures.kind} score and are not in these tables."
+    missing = _count(len(figures.without))
+    return f"Without a {figures.kind} score, and so not in these tables: {missing}."
 
 
 def _per_game(figures: Figures) -> str:
@@ -136,7 +140,11 @@ def _per_game(figures: Figures) -> str:
         for row in figures.per_game
     ]
     columns = ["game", "group", "runs", *names, "mean, human-normalised"]
-    return table(columns, rows, words=2)
+    cells = table(columns, rows, words=2)
+    num_games = len({row.game for row in figures.per_game})
+    if num_games <= _MOST_OPEN_GAMES:
+        return cells
+    return f"<details><summary>{num_games} games</summary>{cells}</details>"
 
 
 def _over_games(figures: Figures) -> str:
