@@ -92,6 +92,13 @@ def test_figures_over_games_are_human_normalised_on_games_with_a_human_score(que
     assert comparison.without_human_score == ["carnival"]
     pong, breakout = (0.5 + 20.7) / (14.6 + 20.7), (0.5 - 1.7) / (30.5 - 1.7)
     assert greedy.over_games["a2c"]["mean"].value == pytest.approx((pong + breakout) / 2)
+    row = next(r for r in greedy.per_game if (r.game, r.group) == ("pong", "a2c"))
+    low, high = (20.7 / 35.3, 21.7 / 35.3)
+    assert row.human_normalised["mean"].value == pytest.approx(pong)
+    assert (row.human_normalised["mean"].low, row.human_normalised["mean"].high) == (
+        pytest.approx(low),
+        pytest.approx(high),
+    )
     carnival = [row for row in greedy.per_game if row.game == "carnival"]
     assert all(row.human_normalised == {} and row.raw["mean"].low is not None for row in carnival)
 

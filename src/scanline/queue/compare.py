@@ -254,21 +254,32 @@ def _normal(game: str, scores: Scores) -> Scores:
 def _per_game(scores: Mapping[str, ByGame]) -> list[GameFigures]:
     games = sorted({game for by_game in scores.values() for game in by_game})
     return [
-        GameFigures(
-            game=game,
-            group=name,
-            num_runs=len(by_game[game]),
-            raw=_estimates(OVER_SEEDS, [by_game[game]]),
-            human_normalised=(
-                _estimates(OVER_SEEDS, [_normal(game, by_game[game])])
-                if game in human_scores.SCORES
-                else {}
-            ),
-        )
+        _figures_of_game(game, name, by_game[game])
         for game in games
         for name, by_game in scores.items()
         if game in by_game
     ]
+
+
+def _figures_of_game(game: str, group: str, scores: Scores) -> GameFigures:
+    raw = _estimates(OVER_SEEDS, [scores])
+    known = raw if game in human_scores.SCORES else {}
+    return GameFigures(
+        game=game,
+        group=group,
+        num_runs=len(scores),
+        raw=raw,
+        human_normalised={name: _normal_estimate(game, each) for name, each in known.items()},
+    )
+
+
+def _normal_estimate(game: str, raw: Estimate) -> Estimate:
+    """Normalisation is linear and keeps the order, so it may follow the bootstrap."""
+    low, high = (
+        None if end is None else float(human_scores.normalised(game, end))
+        for end in (raw.low, raw.high)
+    )
+    return Estimate(float(human_scores.normalised(game, raw.value)), low, high)
 
 
 def _estimates(

@@ -79,7 +79,7 @@ def _about(runs: Sequence[Outcome]) -> list[str]:
         str(len(runs)),
         _range(per_game),
         _range([run.agent_steps for run in runs]),
-        f"{sum(run.training_hours for run in runs):,.2f}",
+        short(sum(run.training_hours for run in runs)),
         ", ".join(kinds),
     ]
 
@@ -197,16 +197,11 @@ def _curves(comparison: Comparison) -> str:
     first = [drawn for game in (None, *shown) for drawn in pictures[game]]
     rest = "".join(drawn for game in folded for drawn in pictures[game])
     more = f'<div class="charts">{rest}</div>'
-    return "".join(
-        [
-            section("Curves of the training score", first),
-            charts.legend(names) if first else "",
-            _sub("Means over runs with their intervals, as far as all runs of a group have come."),
-            f"<details><summary>{len(folded)} more games</summary>{more}</details>"
-            if folded
-            else "",
-        ]
-    )
+    about = "Means over runs with their intervals, as far as all runs of a group have come."
+    parts = [section("Curves of the training score", first), charts.legend(names), _sub(about)]
+    if folded:
+        parts += [f"<details><summary>{len(folded)} more games</summary>{more}</details>"]
+    return "".join(parts)
 
 
 def _picture(picture: CurvePicture, names: Sequence[str]) -> str:
@@ -237,7 +232,7 @@ def _runs(comparison: Comparison) -> str:
     rows = [
         [
             *(run.path, name, run.game, str(run.seed), f"{run.agent_steps:,}"),
-            f"{run.training_hours:,.3f}",
+            short(run.training_hours),
             *(short(run.scores[kind]) if kind in run.scores else "-" for kind in KINDS),
         ]
         for name, runs in comparison.groups.items()
