@@ -74,7 +74,8 @@ def read_outcomes(paths: Iterable[Path]) -> tuple[list[Outcome], list[LeftOut]]:
         for run, in_queue in _runs(path):
             if run.resolve() not in found:
                 found[run.resolve()] = _read(run, in_queue)
-        found |= {path.resolve() / cell.path: cell for cell in _waiting(path)}
+        for cell in _waiting(path):
+            found.setdefault(Path(cell.path).resolve(), cell)
     outcomes = [each for each in found.values() if isinstance(each, Outcome)]
     return outcomes, [each for each in found.values() if isinstance(each, LeftOut)]
 
