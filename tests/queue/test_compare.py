@@ -177,6 +177,10 @@ def test_an_unfinished_run_is_left_out_but_not_one_with_a_limit_in_seconds(tmp_p
         "it has done 1,000 of 5,000 agent steps"
     ]
     assert [run.path for run in comparison.groups["a2c"]] == [str(done), str(timed)]
+    warning = "not all trained for the same number of agent steps"
+    assert warning not in comparison_page.html(comparison)
+    (timed / "checkpoints" / "000001-agent-steps-1500").mkdir(parents=True)
+    assert warning in comparison_page.html(compare([done, timed]))
 
 
 def test_a_run_without_a_finished_game_is_left_out(tmp_path: Path) -> None:

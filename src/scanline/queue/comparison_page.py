@@ -100,6 +100,8 @@ def _notes(comparison: Comparison) -> Iterable[str]:
                 f"Runs of {name} differ in more than seed and game ({', '.join(settings)}): "
                 "its intervals are not of seeds alone."
             )
+    if len({run.agent_steps for runs in comparison.groups.values() for run in runs}) > 1:
+        yield "Runs were not all trained for the same number of agent steps."
     if comparison.without_human_score:
         games = ", ".join(comparison.without_human_score)
         yield f"Without human scores, so with figures per game only: {games}."
@@ -156,8 +158,10 @@ def _over_games(figures: Figures) -> str:
         [group, *(interval(each) for each in found.values())]
         for group, found in figures.over_games.items()
     ]
+    many = len(figures.games) > _MOST_OPEN_GAMES
+    over = f"{len(figures.games)} games" if many else ", ".join(figures.games)
     about = (
-        f"Over {', '.join(figures.games)}. 0 is random play, 1 a human player. The optimality gap "
+        f"Over {over}. 0 is random play, 1 a human player. The optimality gap "
         "is what runs lack to 1 in the mean: less is better."
     )
     return heading + table(["group", *names], rows) + _sub(about)
