@@ -29,6 +29,7 @@ LEVELS = [
     {"runners"},
     {"recipes", "evaluation"},
     {"training"},
+    {"queue"},
     {"cli"},
     {"__main__", "__init__"},
 ]

@@ -1,7 +1,7 @@
 """The command line: arguments to calls, nothing else.
 
-Takes `scanline train|evaluate|play|report|bench|reproduce|list ...`; gives an exit code. Every
-setting of a recipe is an option, with the sentence that stands under its field.
+Takes `scanline train|evaluate|play|report|compare|bench|reproduce|list ...`; gives an exit code.
+Every setting of a recipe is an option, with the sentence that stands under its field.
 Knows no part: each command is one call into the package, imported when it is needed. `bench`,
 `reproduce` and the list of experiments are entry points of scanline_lab, in the groups
 `scanline.commands` (words and program name to exit code) and `scanline.lists` (names to sentences).
@@ -39,6 +39,7 @@ USAGE = """scanline: train Atari agents fast on the machine at hand
   scanline evaluate RUN [options]          play whole games with a run's weights
   scanline play RUN [options]              film a game as mp4 and gif
   scanline report RUN...                   a page of curves, rates and settings
+  scanline compare QUEUE|RUN... [options]  scores with intervals, per game and over games
   scanline bench training|emulation        measure rates, beside the peers' in the same run
   scanline bench learners                  one learner on one core against several
   scanline reproduce EXPERIMENT [options]  measure a paper's table or figure again
@@ -95,6 +96,7 @@ def _command(name: str) -> Callable[[list[str]], int]:
         "evaluate": _evaluate,
         "play": _play,
         "report": _report,
+        "compare": _compare,
         "list": _list,
     }
     if name in commands:
@@ -291,6 +293,12 @@ def _report(words: list[str]) -> int:
         path = reports.write(options.runs, options.out)
     print(f"The report is {path}")
     return 0
+
+
+def _compare(words: list[str]) -> int:
+    from .queue import compare_command
+
+    return compare_command.run(words, f"{PROGRAM} compare")
 
 
 def _list(words: list[str]) -> int:

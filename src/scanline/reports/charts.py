@@ -9,11 +9,14 @@ Curves of more points than the picture has columns are thinned; the newest point
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from html import escape
 
 Point = tuple[float, float]
+Span = tuple[float, float, float]
+"""x, low and high."""
 COLOURS = ("#1f77b4", "#d95f02", "#2ca02c", "#9467bd", "#c51b7d", "#8c6d31", "#17a2b8", "#555555")
 _WIDTH, _HEIGHT = 460, 250
 _LEFT, _RIGHT, _TOP, _BOTTOM = 62, 12, 26, 36
@@ -22,24 +25,31 @@ _GRID = 'stroke="#e6eaee"'
 _TEXT = 'font-family="system-ui, sans-serif" font-size="11" fill="#5b6875"'
 
 
-def line_chart(title: str, curves: Mapping[str, Sequence[Point]], x_label: str) -> str:
-    """Curves over one axis, coloured in their order as `legend` has it; '' if none has a point."""
+def line_chart(
+    title: str,
+    curves: Mapping[str, Sequence[Point]],
+    x_label: str,
+    bands: Mapping[str, Sequence[Span]] | None = None,
+) -> str:
+    """Curves over one axis, coloured in their order as `legend` has it; '' if none has a point.
+
+    `bands` are intervals around curves, by the names of the curves.
+    """
     drawn = {name: thinned(points) for name, points in curves.items()}
     if not any(drawn.values()):
         return ""
-    xs = _Axis.around([x for points in drawn.values() for x, _ in points], _LEFT, _WIDTH - _RIGHT)
-    ys = _Axis.around([y for points in drawn.values() for _, y in points], _HEIGHT - _BOTTOM, _TOP)
+    spans = bands or {}
+    every = [point for points in drawn.values() for point in points]
+    edges = [y for points in spans.values() for _, *ends in points for y in ends]
+    xs = _Axis.around([x for x, _ in every], _LEFT, _WIDTH - _RIGHT)
+    ys = _Axis.around([y for _, y in every] + edges, _HEIGHT - _BOTTOM, _TOP)
+    coloured = list(zip(drawn, itertools.cycle(COLOURS), strict=False))
     parts = [_frame(title, x_label), *_grid(xs, ys)]
-    for number, points in enumerate(drawn.values()):
-        colour = COLOURS[number % len(COLOURS)]
-        path = " ".join(f"{xs.place(x):.1f},{ys.place(y):.1f}" for x, y in points)
-        parts.append(
-            f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="1.6"/>'
-        )
-        x, y = points[-1]
-        parts.append(
-            f'<circle cx="{xs.place(x):.1f}" cy="{ys.place(y):.1f}" r="2.5" fill="{colour}"/>'
-        )
+    parts += [_band(spans[name], colour, xs, ys) for name, colour in coloured if spans.get(name)]
+    for name, colour in coloured:
+        if drawn[name]:
+            places = [(f"{xs.place(x):.1f}", f"{ys.place(y):.1f}") for x, y in drawn[name]]
+            parts += _curve(places, colour)
     size = f'viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}" height="{_HEIGHT}"'
     return f'<svg {size} {_TEXT} role="img" aria-label="{escape(title)}">{"".join(parts)}</svg>'
 
@@ -139,6 +149,14 @@ def _grid(xs: _Axis, ys: _Axis) -> list[str]:
         text = escape(number_words(value))
         parts.append(f'<text x="{x:.1f}" y="{bottom + 15}" text-anchor="middle">{text}</text>')
     return parts
+
+
+def _band(spans: Sequence[Span], colour: str, xs: _Axis, ys: _Axis) -> str:
+    """The area between low and high; an upright stroke where there is one point."""
+    outline = [(x, low) for x, low, _ in spans] + [(x, high) for x, _, high in reversed(spans)]
+    path = " ".join(f"{xs.place(x):.1f},{ys.place(y):.1f}" for x, y in outline)
+    paint = f'fill="{colour}" stroke="{colour}" fill-opacity="0.16" stroke-opacity="0.3"'
+    return f'<polygon points="{path}" {paint}/>'
 
 
 def _curve(places: Sequence[tuple[str, str]], colour: str) -> list[str]:

@@ -12,27 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from . import charts
+from .layout import document, section, table
 from .runs import SCORE, SECONDS, STEPS, ReportError, RunFiles, flat, number, read_run
 
 REPORT = "report.html"
-
-_STYLE = """
-:root { color-scheme: light; }
-body { font: 15px/1.5 system-ui, sans-serif; color: #1c2733; background: #fff;
-       max-width: 1000px; margin: 2rem auto; padding: 0 1rem; }
-h1 { font-size: 1.5rem; margin: 0 0 .2rem; } h2 { font-size: 1.1rem; margin: 1.8rem 0 .5rem; }
-.sub, .legend, footer { color: #5b6875; font-size: .88rem; }
-.charts { display: flex; flex-wrap: wrap; gap: 1rem; }
-svg { max-width: 100%; }
-table { border-collapse: collapse; font-size: .88rem; font-variant-numeric: tabular-nums; }
-th, td { padding: .25rem .9rem .25rem 0; text-align: left; border-bottom: 1px solid #eceff2;
-         vertical-align: top; }
-details td { overflow-wrap: anywhere; }
-td.number, th.number { text-align: right; }
-.legend span { margin-right: 1.1rem; white-space: nowrap; }
-.legend i { display: inline-block; width: .7rem; height: .7rem; margin-right: .35rem; }
-details summary { cursor: pointer; margin: .4rem 0; }
-"""
 
 
 def write(folders: Sequence[Path], out: Path | None = None) -> Path:
@@ -63,17 +46,16 @@ def html(runs: Sequence[RunFiles]) -> str:
         *(f'<p class="sub">{escape(line)}</p>' for line in _inexact(runs)),
         "<h2>Results</h2>" + _headlines(runs),
         charts.legend(list(_named(runs))) if len(runs) > 1 else "",
-        _section("Score", _score_charts(runs)),
-        _section("Speed", _speed_charts(runs)),
+        section("Score", _score_charts(runs)),
+        section("Speed", _speed_charts(runs)),
         "<h2>Where the time went</h2>" + "".join(map(_split, _named(runs).items())),
-        _section("Learning", _learning_charts(runs)),
+        section("Learning", _learning_charts(runs)),
         "<h2>Settings</h2>" + _settings(runs),
         "<footer><p>Agent steps are decisions of one environment; raw frames are those times the "
         "frame skip. Training time leaves evaluation out. Scores are unclipped means of the last "
         "games in the order of their start.</p></footer>",
     ]
-    head = f'<meta charset="utf-8"><title>{escape(title)}</title><style>{_STYLE}</style>'
-    return f'<!doctype html><html lang="en"><head>{head}</head><body>{"".join(parts)}</body></html>'
+    return document(title, parts)
 
 
 def _named(runs: Sequence[RunFiles]) -> dict[str, RunFiles]:
@@ -109,7 +91,7 @@ def _inexact(runs: Sequence[RunFiles]) -> Iterable[str]:
 def _headlines(runs: Sequence[RunFiles]) -> str:
     columns = ["run", "agent steps", "raw frames", "updates", "training time", "steps/s"]
     columns += ["score at the end", "best score", "best evaluation"]
-    return _table(columns, [[name, *_figures(run)] for name, run in _named(runs).items()])
+    return table(columns, [[name, *_figures(run)] for name, run in _named(runs).items()])
 
 
 def _figures(run: RunFiles) -> list[str]:
@@ -165,13 +147,6 @@ def _over_steps(runs: Sequence[RunFiles], name: str, title: str) -> str:
     return charts.line_chart(title, curves, "agent steps")
 
 
-def _section(title: str, pictures: Iterable[str]) -> str:
-    drawn = [picture for picture in pictures if picture]
-    if not drawn:
-        return f"<h2>{title}</h2><p class='sub'>Nothing was logged yet.</p>"
-    return f'<h2>{title}</h2><div class="charts">{"".join(drawn)}</div>'
-
-
 def _split(named: tuple[str, RunFiles]) -> str:
     name, run = named
     return f'<p class="sub">{escape(name)}</p>{charts.share_bar(run.split_seconds())}'
@@ -186,24 +161,13 @@ def _settings(runs: Sequence[RunFiles]) -> str:
         return _folded("all settings", ["setting", "value"], rows)
     differing = {key: row for key, row in rows.items() if len(set(row)) > 1}
     equal = {key: row[:1] for key, row in rows.items() if len(set(row)) == 1}
-    first = _table(["differs", *columns], [[key, *row] for key, row in differing.items()])
+    first = table(["differs", *columns], [[key, *row] for key, row in differing.items()])
     return first + _folded("equal in all runs", ["setting", "value"], equal)
 
 
 def _folded(title: str, columns: Sequence[str], rows: Mapping[str, Sequence[str]]) -> str:
-    table = _table(columns, [[key, *row] for key, row in rows.items()], numbers=False)
-    return f"<details><summary>{title} ({len(rows)})</summary>{table}</details>"
-
-
-def _table(columns: Sequence[str], rows: Sequence[Sequence[str]], numbers: bool = True) -> str:
-    kind = ' class="number"' if numbers else ""
-
-    def line(cells: Sequence[str], tag: str) -> str:
-        first, *others = (escape(cell) for cell in cells)
-        rest = "".join(f"<{tag}{kind}>{cell}</{tag}>" for cell in others)
-        return f"<tr><{tag}>{first}</{tag}>{rest}</tr>"
-
-    return f"<table>{line(columns, 'th')}{''.join(line(row, 'td') for row in rows)}</table>"
+    cells = table(columns, [[key, *row] for key, row in rows.items()], numbers=False)
+    return f"<details><summary>{title} ({len(rows)})</summary>{cells}</details>"
 
 
 def _duration(seconds: float) -> str:
