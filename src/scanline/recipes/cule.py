@@ -79,12 +79,12 @@ VTRACE = _vtrace(SOONEST).replace(
     entropy_coef=0.003,
     learning_rate=1e-3,
     anneal="linear",
-    num_envs=18,
-    num_blocks=3,
-    window_agent_steps=21,
-    rollout_agent_steps=7,
+    num_envs=24,
+    num_blocks=4,
+    window_agent_steps=20,
+    rollout_agent_steps=5,
     decorrelation_draw="up-to",
-    agent_steps=1_500_000,
+    agent_steps=2_500_000,
 )
 
 ROWS = (
