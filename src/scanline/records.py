@@ -339,6 +339,25 @@ class Store(Saved, Protocol):
         """New priorities for what was drawn."""
 
 
+Metric = Tensor | float
+"""A detached scalar; a tensor may still be under way on its device."""
+
+
+class Parameters(Protocol):
+    """Owns the weights, and is the one place where they change."""
+
+    def read(self) -> Views:
+        """The parameter sets to use now."""
+
+    def keep(self, state: Mapping[str, Tensor] | None) -> None:
+        """Replaces the algorithm's state; None keeps the old one."""
+
+    def apply(
+        self, views: Views, losses: Mapping[str, Tensor], agent_steps: int
+    ) -> Mapping[str, Metric]:
+        """One update by the losses of these views; gives its norms and rate by their log names."""
+
+
 class Policy(Protocol):
     """A network, a parameter source and an algorithm's `act`, as one function."""
 
@@ -348,6 +367,16 @@ class Policy(Protocol):
 
     def __call__(self, observations: Tensor, uniforms: Tensor, agent_steps: int) -> Acted:
         """Actions and columns for observations [b, S, *frame] and draws [b, 2]."""
+
+
+class Sampler(Protocol):
+    """Steps environments with a policy."""
+
+    def collect(self, policy: Policy, into: Slot) -> Slot:
+        """Fills a slot; gives it, or another one that is full."""
+
+    def drain_episodes(self) -> list[EpisodeEnd]:
+        """Games finished since the last call."""
 
 
 class EpisodeEnd(NamedTuple):

@@ -22,7 +22,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from scanline import networks, settings
 from scanline.runners.clock import EVALUATION, Spans
@@ -155,12 +155,24 @@ def _timed(parts: Runnable, session: Session, stretch: Stretch) -> Timing:
 
 def _go_on(parts: Runnable, session: Session, stretch: Stretch) -> None:
     """Whole turns, until the stretch is over."""
-    begun, first = time.perf_counter(), session.progress.agent_steps
-    while (
-        session.progress.agent_steps - first < stretch.agent_steps
-        or time.perf_counter() - begun < stretch.seconds
-    ) and session.goes_on():
-        parts.turn(session)
+    parts.loop(cast(Session, StretchRun(session, stretch)))
+
+
+class StretchRun:
+    """A run that goes on until a stretch is over, and can go on with the next one."""
+
+    def __init__(self, session: Session, stretch: Stretch) -> None:
+        self._session, self._stretch = session, stretch
+        self._begun, self._first = time.perf_counter(), session.progress.agent_steps
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._session, name)
+
+    def goes_on(self) -> bool:
+        done = self._session.progress.agent_steps - self._first
+        seconds = time.perf_counter() - self._begun
+        is_over = done >= self._stretch.agent_steps and seconds >= self._stretch.seconds
+        return not is_over and self._session.goes_on()
 
 
 def since(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:

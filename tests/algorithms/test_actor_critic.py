@@ -214,7 +214,7 @@ def test_ten_updates_equal_those_of_stable_baselines3(like_tensorflow: bool) -> 
         fill(theirs.rollout_buffer, batch, theirs.policy)
         theirs.train()
         result = ActorCritic(value_coef=0.5).loss(ours.views, batch)
-        ours.apply(result.losses, 7e-4)
+        ours.update(result.losses, 7e-4)
     for mine, other in zip(network.policy.parameters(), theirs.policy.parameters(), strict=True):
         assert_close(mine, other, rtol=0, atol=1e-6)
 

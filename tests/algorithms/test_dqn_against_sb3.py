@@ -125,7 +125,7 @@ def updates(replay: Replay, ours: LocalParameters, own: Dqn) -> Iterator[Batch]:
         batch = next(iter(replay.batches(1)))
         yield batch
         result = own.loss(ours.views, batch)
-        ours.apply(result.losses, LEARNING_RATE)
+        ours.update(result.losses, LEARNING_RATE)
         replay.feedback(batch, result.priorities)
         if update == COPY_AFTER:
             ours.sync_target()

@@ -124,7 +124,7 @@ def updated(network: Tiny, algorithm: ActorCritic | Vtrace, store, slot: Slot) -
         prepared = algorithm.prepare(local.views, into)
     store.put(Experience(into, prepared.columns))
     (batch,) = store.batches()
-    local.apply(algorithm.loss(local.views, batch).losses, 0.01)
+    local.update(algorithm.loss(local.views, batch).losses, 0.01)
     return local.network
 
 

@@ -439,6 +439,7 @@ def test_pictures_that_are_recalled_or_only_looked_at_keep_what_is_no_number() -
         found = gradients(native, observations)
     for mine, theirs in zip(found, gradients(plain, observations), strict=True):
         assert_same_kinds(mine, theirs, "gradients")
+    memory.begin()
     with memory.keeping(), torch.no_grad():
         native(observations[:3])
         native(observations[:3])
@@ -446,6 +447,7 @@ def test_pictures_that_are_recalled_or_only_looked_at_keep_what_is_no_number() -
 
 
 def rollout(network: nn.Module, memory: networks.Memory, steps: list[Tensor]) -> None:
+    memory.begin()
     with memory.keeping(), torch.inference_mode():
         for observations in steps:
             network(observations)
@@ -477,6 +479,7 @@ def test_pictures_that_are_not_kept_are_helped_and_leave_no_trace() -> None:
     observations, beyond = drawn("nature", 12), drawn("nature", 5).flip(0)
     expected = gradients(native, observations)
     memory = networks.Memory(native, 12)
+    memory.begin()
     with memory.keeping(), torch.inference_mode():
         for some in observations.chunk(3):
             native(some)
@@ -492,6 +495,7 @@ def test_weights_that_move_during_a_rollout_act_at_once() -> None:
     native, _ = pair("nips")
     observations = drawn("nips", 6)
     memory = networks.Memory(native, 12)
+    memory.begin()
     with memory.keeping(), torch.inference_mode():
         native(observations)
         with torch.inference_mode(False), torch.no_grad():

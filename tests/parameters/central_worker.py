@@ -35,7 +35,7 @@ def learn(
     link.answer(0)
     for _ in link.orders():
         for _ in range(num_updates):
-            parameters.apply({"all": module(torch.ones(1, NUM_WEIGHTS)).sum()}, 1.0)
+            parameters.update({"all": module(torch.ones(1, NUM_WEIGHTS)).sum()}, 1.0)
         parameters.pull()
         link.answer_object(parameters.waited_seconds)
 

@@ -51,7 +51,7 @@ def test_one_thread_equals_the_local_parameters_bit_for_bit() -> None:
     alone = LocalParameters(Layers(), settings, max_grad_norm=1.0)
     shared = Published(LocalParameters(Layers(), settings, max_grad_norm=1.0))
     for _ in range(5):
-        alone.apply({"all": alone.network().square() + alone.network()}, 0.1)
+        alone.update({"all": alone.network().square() + alone.network()}, 0.1)
         with shared.reading() as snapshot:
             network = snapshot.views.live
             shared.apply({"all": network().square() + network()}, snapshot, 0.1)

@@ -50,19 +50,19 @@ def test_lag_is_what_others_did_between_acting_and_the_first_gradient(monkeypatc
     told, link, _, script = journal(monkeypatch)
     for turn in range(4):
         acted_with = 3 * turn  # what this learner saw after its last update
-        told.collected(slot(acted_with), [])
+        told.collected(slot(acted_with))
         script.updates, script.own = acted_with + 3, turn + 1  # two others, then this one
-        told.updated({"losses/x": 1.0})
+        told.updated({"losses/x": 1.0}, {})
     told.tell()
     assert link.sent[0].lags == {2: 4 * 15}
 
 
 def test_own_epochs_over_one_rollout_are_no_lag(monkeypatch: Any) -> None:
     told, link, _, script = journal(monkeypatch)
-    told.collected(slot(0), [])
+    told.collected(slot(0))
     for number in range(4):
         script.updates = script.own = number + 1
-        told.updated({"losses/x": float(number), "charts/rate": float(number)})
+        told.updated({"losses/x": float(number), "charts/rate": float(number)}, {})
     told.tell()
     report = link.sent[0]
     assert report.lags == {0: 15}
@@ -78,7 +78,8 @@ def test_everybody_s_steps_are_seen_when_a_rollout_ends_and_none_is_skipped(
     for others in (100, 0, 40):
         board.agent_steps[0] += others
         assert told.progress.agent_steps == seen[-1]  # not before the rollout ends
-        told.collected(slot(0), [EpisodeEnd(0, 1.0, 5, 0)])
+        told.drain_episodes = lambda: [EpisodeEnd(0, 1.0, 5, 0)]
+        told.collected(slot(0))
         seen.append(told.progress.agent_steps)
     assert seen == [0, 115, 130, 185]
     assert board.agent_steps.tolist() == [140, 45, 0]

@@ -11,7 +11,7 @@ import torch
 
 import scanline
 from scanline.parameters import LocalParameters, OptimiserSettings
-from scanline.records import Batch, LossResult
+from scanline.records import Batch, LossResult, Views
 from scanline.runners.instruments import Instruments, InstrumentSettings, half_of
 from training.test_determinism import RECIPES, SETTINGS, weights
 
@@ -51,7 +51,7 @@ def test_norms_equal_their_definition_before_the_clip_and_around_the_step() -> N
         gradients = dict(zip(first, raw, strict=True))
         before = {name: p.detach().clone() for name, p in made.named_parameters()}
         watch = instruments.norms_at(learner.version)
-        learner.apply(result.losses, 0.1, watch)
+        learner.update(result.losses, 0.1, watch)
         assert (watch is None) == (update % 2 == 1)
         if watch is None:
             continue
@@ -78,7 +78,9 @@ def test_norms_equal_their_definition_before_the_clip_and_around_the_step() -> N
 def measured_cosine(made: torch.nn.Module, batch: Batch) -> float:
     instruments = Instruments(InstrumentSettings(cosine_every_updates=1), made)
     result = loss_of(made, batch)
-    found = instruments.cosine_at(0, batch, result, lambda half: loss_of(made, half), made)
+    found = instruments.cosine_at(
+        Views(made), batch, result, lambda views, half: loss_of(views.live, half)
+    )
     result.losses["all"].backward()  # the graph is still there
     return found["norms/half_batch_cosine"].item()
 

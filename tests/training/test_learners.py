@@ -66,7 +66,7 @@ def first_weights(recipe: str) -> dict[str, torch.Tensor]:
     plan = training.make_plan(recipe, CATCH, **changes_of(recipe))
     parts = training.assemble(plan, lambda part: None, say=lambda sentence: None)
     parts.close()
-    return parts.loop.parameters.network.state_dict()
+    return parts.parameters.network.state_dict()
 
 
 @pytest.fixture(scope="module", params=list(RECIPES))

@@ -78,12 +78,19 @@ class Memory:
         self._capacity_rows = capacity_rows
         self._layers: dict[Hashable, Kept] = {}
 
-    @contextmanager
-    def keeping(self) -> Iterator[None]:
-        """Forward passes without gradient are kept, from the first row on."""
+    @property
+    def capacity_rows(self) -> int:
+        return self._capacity_rows
+
+    def begin(self) -> None:
+        """A new rollout: rows are kept from the first one on."""
         self._versions = versions_of(self._weights)
         for layer in self._layers.values():
             layer.num_rows = 0
+
+    @contextmanager
+    def keeping(self) -> Iterator[None]:
+        """Forward passes without gradient are kept, after the rows of the rollout so far."""
         with _active(keeper=self):
             yield
 

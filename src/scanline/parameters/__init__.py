@@ -11,7 +11,7 @@ from .all_reduce import LearnerLostError, Learners, LearnersDifferError, join
 from .central import Alone, CentralSettings, Layout, SharedStore, Store, StoreStuckError
 from .chunked import ChunkedStep, MultiStepAdam, NotFiniteGradientError
 from .learner import CentralParameters, Owner, shared_store
-from .local import AllReduce, Grouped, LocalParameters
+from .local import AllReduce, Grouped, LocalParameters, named
 from .optimisers import (
     Adam,
     Optimiser,
@@ -47,5 +47,6 @@ __all__ = [
     "StoreStuckError",
     "build_optimiser",
     "join",
+    "named",
     "shared_store",
 ]

@@ -78,7 +78,7 @@ class CentralParameters(LocalParameters):
             each.pull()
         self.version = self._central[0].version
 
-    def apply(
+    def update(
         self,
         losses: Mapping[str, Tensor],
         learning_rate: float | Mapping[str, float],
@@ -86,7 +86,7 @@ class CentralParameters(LocalParameters):
     ) -> dict[str, Norm]:
         """One update of the central weights; refuses a gradient that is not finite."""
         try:
-            norms = super().apply(losses, learning_rate, watch)
+            norms = super().update(losses, learning_rate, watch)
         except NotFiniteGradientError as error:
             shown = ", ".join(f"{name}={loss.item():g}" for name, loss in losses.items())
             raise NotFiniteGradientError(

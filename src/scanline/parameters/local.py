@@ -23,7 +23,8 @@ from torch import Tensor, nn
 from torch.nn.utils import get_total_norm
 
 from .._native import squared_norm
-from ..records import State, Views
+from ..records import Metric, State, Views
+from ..schedules import Schedule
 from ..spans import gapless_spans
 from .optimisers import (
     Optimiser,
@@ -55,6 +56,9 @@ class Grouped(Protocol):
 
 class Watch(Protocol):
     """Who looks at an update: called right before and right after the parameters move."""
+
+    metrics: Mapping[str, Tensor]
+    """What was measured, by names of the log; complete after the step."""
 
     def before(self, network: nn.Module) -> None:
         """Gradients are those of all learners, and not clipped yet."""
@@ -93,14 +97,18 @@ class LocalParameters:
         algorithm_state: Mapping[str, Tensor] | None = None,
         all_reduce: AllReduce | None = None,
         build: BuildOptimiser | None = None,
+        learning_rate: Schedule = lambda agent_steps: 0.0,
+        watch_at: Callable[[int], Watch | None] = lambda update: None,
     ) -> None:
-        """`build` makes a group's optimiser where it is not to be a local one."""
+        """`build` makes a group's optimiser where it is not to be a local one; `learning_rate` is
+        that of `apply`, and `watch_at` gives what measures an update there, or None."""
         self.network = network
         self.version = 0
         """Updates so far."""
         self.target_version = 0
         """Updates in the weights of the target copy."""
         self._all_reduce = all_reduce
+        self._learning_rate, self._watch_at = learning_rate, watch_at
         make = build or (lambda name, parameters, chosen: build_optimiser(parameters, chosen))
         self._groups = {
             name: Group(
@@ -124,7 +132,20 @@ class LocalParameters:
         """Named parameter sets, and the algorithm's state as it was last kept."""
         return self._views
 
+    def read(self) -> Views:
+        """The parameter sets to use now."""
+        return self._views
+
     def apply(
+        self, views: Views, losses: Mapping[str, Tensor], agent_steps: int
+    ) -> dict[str, Metric]:
+        """One update at the rate of its schedule; gives norms and rate by their log names."""
+        rate, watch = self._learning_rate(agent_steps), self._watch_at(self.version)
+        norms = self.update(losses, rate, watch)
+        measured = watch.metrics if watch is not None else {}
+        return {**named(norms), "charts/learning_rate": rate, **measured}
+
+    def update(
         self,
         losses: Mapping[str, Tensor],
         learning_rate: float | Mapping[str, float],
@@ -213,6 +234,13 @@ class LocalParameters:
         device = next(self.network.parameters()).device
         kept = {name: value.to(device, copy=True) for name, value in state["algorithm"].items()}
         self._replace_state(kept)
+
+
+def named(norms: Mapping[str, Norm]) -> dict[str, Metric]:
+    """Gradient norms under the names of the log."""
+    if norms.keys() == {"all"}:
+        return {"losses/gradient_norm": norms["all"]}
+    return {f"losses/gradient_norm_{name}": norm for name, norm in norms.items()}
 
 
 def total_norm(gradients: Sequence[Tensor]) -> Norm:

@@ -9,8 +9,8 @@ import dataclasses
 
 from ..algorithms import CategoricalDqn, Dqn, EpsilonGreedy
 from ..parameters import OptimiserSettings
+from ..runners.alternate import Alternate
 from ..runners.evaluating import EvaluationSettings
-from ..runners.off_policy import Alternate
 from ..samplers import SamplingSettings
 from ..stores import NStep, PrioritisedSampling, ReplaySettings, UniformSampling
 from .recipe import Recipe

@@ -17,10 +17,10 @@ from ..algorithms import ActorCritic, CategoricalDqn, Dqn, Ppo, Vtrace
 from ..parameters import Alone, CentralSettings, OptimiserSettings
 from ..records import Algorithm, Spaces
 from ..runners import concurrent
+from ..runners.alternate import Alternate
 from ..runners.concurrent import Concurrent
 from ..runners.evaluating import EvaluationSettings
 from ..runners.free_running import FreeRunning
-from ..runners.off_policy import Alternate
 from ..samplers import DynamicSettings, SamplingSettings
 from ..schedules import Schedule
 from ..stores import ReplaySettings, RolloutSettings, SegmentSettings, WindowSettings

@@ -13,23 +13,25 @@ how many updates are done is all there is to know of it.
 
 from __future__ import annotations
 
+import dataclasses
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import torch
 
 from ..acting import RandomPolicy
-from ..records import EpisodeEnd, Policy, State
+from ..parameters import LocalParameters
+from ..records import Batch, EpisodeEnd, Policy, State, Store
 from ..samplers import LockstepSampler, SamplingSettings
 from ..stores import Replay, ReplaySettings
-from . import on_policy
+from .around import Wrapper
 from .clock import ENVIRONMENT, LEARNING
 from .crew import Crew
 from .game_numbers import GameNumbers
-from .on_policy import Loop
 from .session import Session
+from .synchronous import Parts, learn
 
 TRAINER = "trainer"
 
@@ -88,11 +90,18 @@ class Blocks:
     """The loop's parts with their threads, and how far they are in the block."""
 
     def __init__(
-        self, loop: Loop, samplers: Sequence[LockstepSampler], pace: Concurrent, settings: Blocking
+        self,
+        parts: Parts,
+        learner: LocalParameters,
+        samplers: Sequence[LockstepSampler],
+        pace: Concurrent,
+        settings: Blocking,
     ) -> None:
-        assert isinstance(loop.store, Replay)
+        assert isinstance(parts.store, Replay)
         self.samplers, self.numbers = samplers, GameNumbers(settings.num_envs)
-        self._loop, self._replay, self._pace, self._settings = loop, loop.store, pace, settings
+        self._parts, self._learner = parts, learner
+        self._parts_of_block = dataclasses.replace(parts, store=BlockStore(parts.store, self))
+        self._replay, self._pace, self._settings = parts.store, pace, settings
         names = [f"sampler-{number}" for number in range(len(samplers))]
         self._names = names
         self._crew = Crew([*names, TRAINER], pace.silent_seconds)
@@ -116,7 +125,12 @@ class Blocks:
             sampler.abandon()
         self._drain()
 
-    def turn(self, session: Session) -> None:
+    def loop(self, run: Session) -> None:
+        """Block after block, as long as the run goes on."""
+        while run.goes_on():
+            self._block(run)
+
+    def _block(self, session: Session) -> None:
         """One block, and the updates that the block before it owes; or what is left of them."""
         began_at = session.progress.begin_turn().began_at
         look = partial(self._look, session, began_at)
@@ -127,7 +141,7 @@ class Blocks:
             if not self._pace.concurrent_training:
                 self._crew.wait(look)
             if not self._breaks_off.is_set():
-                self._crew.start(TRAINER, partial(self._learn, session))
+                self._crew.start(TRAINER, partial(learn, self._parts_of_block, session))
             self._crew.wait(look)
         finally:
             session.progress.agent_steps = began_at + self._played_agent_steps
@@ -143,12 +157,12 @@ class Blocks:
             self._breaks_off.set()
 
     def _end_block(self, session: Session) -> None:
-        lag_updates = session.progress.updates - self._loop.policy.version
+        lag_updates = session.progress.updates - self._parts.policy.version
         self._replay.commit()
-        self._loop.parameters.sync_target()
+        self._learner.sync_target()
         self._played_rounds, self._updates = [0] * len(self.samplers), 0
         session.played(lag_updates, self.numbers.give(self._drain()))
-        session.progress.end_turn()
+        session.progress.begin_turn().is_done = True
 
     @property
     def _played_agent_steps(self) -> int:
@@ -175,7 +189,7 @@ class Blocks:
         """What is left of the block for one sampler."""
         while self._played_rounds[writer] < self._num_rounds and not self._leaves:
             before = self._played_rounds[writer] * self._settings.round_agent_steps
-            self._collect(writer, self._loop.policy, began_at + before)
+            self._collect(writer, self._parts.policy, began_at + before)
             self._played_rounds[writer] += 1
             self._crew.beat(self._names[writer])
 
@@ -185,12 +199,13 @@ class Blocks:
         into.agent_steps = agent_steps
         slot = self.samplers[writer].collect(policy, into=into)
         with torch.no_grad():
-            self._replay.put(self._loop.algorithm.prepare(self._loop.parameters.views, slot))
+            views = self._parts.parameters.read()
+            self._replay.put(self._parts.algorithm.prepare(views, slot))
 
-    def _learn(self, session: Session) -> None:
+    def batches(self) -> Iterator[Batch]:
         """What is left of the block's updates; a batch is drawn only when it is learned from."""
         for batch in self._replay.batches(self._settings.block_updates - self._updates):
-            session.updated(on_policy.update(self._loop, batch))
+            yield batch
             self._updates += 1
             self._crew.beat(TRAINER)
             if self._leaves:
@@ -210,6 +225,14 @@ class Blocks:
             for sampler in self.samplers
             for end in sampler.drain_episodes()
         ]
+
+
+class BlockStore(Wrapper):
+    """The replay, with the batches of a block."""
+
+    def __init__(self, inner: Store, blocks: Blocks) -> None:
+        super().__init__(inner)
+        self.batches = blocks.batches
 
 
 @dataclass(frozen=True, kw_only=True)

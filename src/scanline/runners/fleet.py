@@ -21,12 +21,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..processes import Crew, Entry, Link, SharedArrays, hire
-from ..records import EpisodeEnd, Slot, State
+from ..records import EpisodeEnd, Metric, Slot, State
 from .clock import Spans
 from .crew import StuckError
 from .game_numbers import GameNumbers
 from .lags import Lags
-from .progress import Metric, Progress, ProgressSettings
+from .progress import Progress, ProgressSettings
 from .session import Session
 from .silence import Silence
 
@@ -105,6 +105,8 @@ class Journal:
         self._versions: Slot | None = None
         self._own_at_collect = 0
         self._sums: dict[str, tuple[float, int]] = {}
+        self.drain_episodes: Callable[[], Sequence[EpisodeEnd]] = list
+        """Games finished since the last call; set by the loop that has them."""
         self._begin()
 
     def _begin(self) -> None:
@@ -114,25 +116,27 @@ class Journal:
 
     def goes_on(self) -> bool:
         """Tells what is due; whether the parent lets the learner go on."""
+        self.progress.end_turn()
         self.tell()
         return not self._board.is_stopping
 
     def breaks_off(self) -> bool:
         """The same in the midst of a turn."""
-        return not self.goes_on()
+        self.tell()
+        return self._board.is_stopping
 
-    def collected(self, slot: Slot, ends: Sequence[EpisodeEnd]) -> None:
+    def collected(self, slot: Slot) -> None:
         """Counts on the board; the global count is read here only, so that none is skipped."""
         self._report.agent_steps += slot.actions.numel()
-        self._report.ends += ends
+        self._report.ends += self.drain_episodes()
         self._board.agent_steps[self._rank] += slot.actions.numel()
         self.progress.agent_steps = self._board.total_agent_steps
         self._versions, self._own_at_collect = slot, self._store.own_updates()
 
-    def updated(self, metrics: Mapping[str, Metric]) -> None:
+    def updated(self, metrics: Mapping[str, Metric], norms: Mapping[str, Metric]) -> None:
         self._report.updates += 1
         self._note_lag()
-        self.noted(metrics)
+        self.noted({**metrics, **norms})
 
     def noted(self, metrics: Mapping[str, Metric]) -> None:
         for name, value in metrics.items():

@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 import torch
 
 from ..acting import NetworkPolicy
-from ..parameters import Published
+from ..parameters import Published, named
 from ..processes import granted_cores
 from ..records import Algorithm, Slot, State
 from ..samplers import DynamicSampler
@@ -31,7 +31,6 @@ from .controller import Controller, ControllerSettings, Counts
 from .crew import StuckError
 from .hands import Hands
 from .lags import Lags
-from .on_policy import named
 from .session import Session
 from .silence import Silence
 

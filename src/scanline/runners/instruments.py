@@ -18,9 +18,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from ..records import Batch, LossResult
+from ..records import Batch, LossResult, Views
 
-Loss = Callable[[Batch], LossResult]
+Loss = Callable[[Views, Batch], LossResult]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,15 +80,15 @@ class Instruments:
         return Norms(self._first) if every and update % every == 0 else None
 
     def cosine_at(
-        self, update: int, batch: Batch, result: LossResult, loss: Loss, network: nn.Module
+        self, views: Views, batch: Batch, result: LossResult, loss: Loss
     ) -> dict[str, Tensor]:
         """Where this update is measured, the cosine of its gradient with that of half its batch."""
         every = self.settings.cosine_every_updates
-        if not every or update % every or halves(batch) < 2:
+        if not every or batch.update % every or halves(batch) < 2:
             return {}
-        parameters = [each for each in network.parameters() if each.requires_grad]
+        parameters = [each for each in views.live.parameters() if each.requires_grad]
         whole = gradient(result, parameters, retain_graph=True)
-        half = gradient(loss(half_of(batch)), parameters)
+        half = gradient(loss(views, half_of(batch)), parameters)
         return {"norms/half_batch_cosine": torch.cosine_similarity(whole, half, dim=0)}
 
 

@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from ..parameters import Learners, LocalParameters
-from ..records import EpisodeEnd, Saved, Slot, State
+from ..records import EpisodeEnd, Metric, Saved, Slot, State
 from .game_numbers import GameNumbers
-from .progress import Metric, Progress
+from .progress import Progress
 from .segments import Segments
 from .session import GO, SAVE, STOP, Beginning, Growing
 from .settled import settled
@@ -120,6 +120,8 @@ class Following:
         self._told: Beginning = exchange.learners.told()
         self._saved: Mapping[str, Saved] = {}
         self._signals = Signals(speaks=False)
+        self.drain_episodes: Callable[[], Sequence[EpisodeEnd]] = list
+        """Games finished since the last call; set by the loop that has them."""
 
     def segments(self, name: str) -> Segments:
         """Rows of this learner, beside the leading learner's checkpoints."""
@@ -147,20 +149,23 @@ class Following:
 
     def goes_on(self) -> bool:
         """Obeys: goes on, saves and goes on, or ends."""
+        if not self.progress.end_turn():
+            return not self.breaks_off()
         return self._obey() != STOP
 
     def breaks_off(self) -> bool:
         """Obeys in the midst of a turn."""
         return self._exchange.ordered() == STOP
 
-    def collected(self, slot: Slot, ends: Sequence[EpisodeEnd]) -> None:
+    def collected(self, slot: Slot) -> None:
         self.progress.advance(slot.num_steps * slot.agent_steps_per_step)
-        self._exchange.gathered(ends)
+        self._exchange.gathered(self.drain_episodes())
 
-    def updated(self, metrics: Mapping[str, Metric]) -> None:
+    def updated(self, metrics: Mapping[str, Metric], norms: Mapping[str, Metric]) -> None:
         """The leading learner logs its own."""
 
-    noted = updated
+    def noted(self, metrics: Mapping[str, Metric]) -> None:
+        """The leading learner logs its own."""
 
     def _obey(self) -> int:
         order = self._exchange.ordered()

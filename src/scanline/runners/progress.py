@@ -10,20 +10,18 @@ of their own. Reading a tensor would wait for the device, so metrics stay tensor
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
-from ..records import EpisodeEnd, Slot, State
+from ..records import EpisodeEnd, Metric, Slot, State
 from .clock import Spans
 from .machine import used_memory_bytes
 from .rows import RowFiles
 from .scores import Scores
-
-Metric = Tensor | float
 
 _COUNTED = ("charts/agents", "charts/predictors", "charts/trainers")
 """Charts that say how many threads a run has, not how well it learns."""
@@ -54,6 +52,22 @@ class Turn:
     """Agent steps before it."""
     collected_agent_steps: int = 0
     learned_agent_steps: int = 0
+    is_done: bool = False
+    """Whether its last update is done: all that is left is what is due at its end."""
+
+
+@dataclass(frozen=True)
+class Every:
+    """Something that happens at intervals: at the end of a turn that has reached a multiple."""
+
+    agent_steps: int
+    """0 for never."""
+    do: Callable[[], None]
+
+    def reached(self, before: int, now: int) -> None:
+        """Derived from the count of agent steps alone, so that a resumed run agrees."""
+        if self.agent_steps and now // self.agent_steps > before // self.agent_steps:
+            self.do()
 
 
 class Progress:
@@ -64,6 +78,8 @@ class Progress:
         self.agent_steps = self.updates = self.episodes = 0
         self.turn: Turn | None = None
         """The turn that is under way; None between two of them."""
+        self.intervals: list[Every] = []
+        """What happens at the end of a turn, before anything is logged or saved."""
         self.scores = Scores(settings.score_window_episodes)
         self._metrics: dict[str, list[Metric]] = {}
         self._clocked: dict[str, list[float]] = {}
@@ -95,8 +111,13 @@ class Progress:
             self.turn = Turn(self.agent_steps)
         return self.turn
 
-    def end_turn(self) -> None:
-        self.turn = None
+    def end_turn(self) -> bool:
+        """Ends a turn that is done; gives whether there is none under way."""
+        if self.turn is not None and self.turn.is_done:
+            for each in self.intervals:
+                each.reached(self.turn.began_at, self.agent_steps)
+            self.turn = None
+        return self.turn is None
 
     def advance(self, num_agent_steps: int) -> None:
         """Counts agent steps, those of all environments and learners together."""

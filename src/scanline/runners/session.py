@@ -24,16 +24,16 @@ from pathlib import Path
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from ..errors import refusals
-from ..records import EpisodeEnd, Saved, Slot
+from ..records import EpisodeEnd, Metric, Saved, Slot
 from . import exactness
 from .checkpoint import Checkpoint, Checkpoints, CheckpointSettings
-from .clock import EVALUATION, OTHER, Spans
+from .clock import EVALUATION, OTHER
 from .durable import DiskError
 from .evaluating import Evaluations
 from .exactness import Exactness, reasons_in
 from .folder import RunFolder
 from .live import LiveSettings, LiveView
-from .progress import Metric, Progress, ProgressSettings, Turn, turn_of
+from .progress import Progress, ProgressSettings, Turn, turn_of
 from .segments import Segments
 from .settled import settled
 from .stopping import Interrupted, Limits, SaveSchedule, SaveSettings, Signals, Stop
@@ -41,25 +41,6 @@ from .watchdog import Watchdog, WatchdogSettings
 
 GO, SAVE, STOP = 0, 1, 2
 """What a session tells other learners before every turn, and once more after the last."""
-
-
-class Listener(Protocol):
-    """Whom a loop tells what it does."""
-
-    progress: Progress
-    spans: Spans
-
-    def collected(self, slot: Slot, ends: Sequence[EpisodeEnd]) -> None:
-        """Told after every rollout."""
-
-    def updated(self, metrics: Mapping[str, Metric]) -> None:
-        """Told after every update."""
-
-    def noted(self, metrics: Mapping[str, Metric]) -> None:
-        """Told what belongs to no update."""
-
-    def breaks_off(self) -> bool:
-        """Asked where a turn can be left and gone on with; whether it has to be."""
 
 
 class Beginning(NamedTuple):
@@ -156,6 +137,8 @@ class Session:
         self._growing: list[Growing] = []
         self.evaluations: Evaluations | None = None
         """Where pauses for evaluation are wanted; set before `running`."""
+        self.drain_episodes: Callable[[], Sequence[EpisodeEnd]] = list
+        """Games finished since the last call; set by the loop that has them."""
 
     @contextmanager
     def running(
@@ -218,7 +201,7 @@ class Session:
     def goes_on(self) -> bool:
         """Whether the loop should go on; logs, saves and shows what is due."""
         self.spans.mark(OTHER)
-        if self.progress.turn is not None:
+        if not self.progress.end_turn():
             return not self.breaks_off()
         if self.progress.write_row_if_due():
             self._refuse_not_finite()
@@ -263,10 +246,10 @@ class Session:
         if self.stop is None:
             self._peers.order(STOP)
 
-    def collected(self, slot: Slot, ends: Sequence[EpisodeEnd]) -> None:
-        """Told after every rollout."""
+    def collected(self, slot: Slot) -> None:
+        """Counts the steps of a rollout and takes the games that have ended."""
         self.progress.note_slot(slot)
-        self.progress.note_episodes(self._peers.gathered(ends))
+        self.progress.note_episodes(self._peers.gathered(self.drain_episodes()))
 
     def played(self, lag_updates: int, ends: Sequence[EpisodeEnd]) -> None:
         """Told after a block that several samplers have played, whose steps are counted already."""
@@ -290,9 +273,9 @@ class Session:
         """Told what learners or threads have measured with a clock."""
         self.progress.note_rates(rates)
 
-    def updated(self, metrics: Mapping[str, Metric]) -> None:
-        """Told after every update."""
-        self.progress.note(metrics)
+    def updated(self, metrics: Mapping[str, Metric], norms: Mapping[str, Metric]) -> None:
+        """Counts an update and keeps its metrics."""
+        self.progress.note({**metrics, **norms})
 
     def noted(self, metrics: Mapping[str, Metric]) -> None:
         """Told what belongs to no update."""

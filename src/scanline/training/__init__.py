@@ -1,8 +1,9 @@
 """Training: settings to parts to runner; train, evaluate, load_policy."""
 
-from .assembly import Parts, assemble, build_learner
+from .assembly import Parts, assemble
 from .attachments import Attachments
 from .free import FreeParts
+from .models import build_learner
 from .plan import Plan, RunSettings, make_plan, read_plan, synchronous
 from .policies import policy_of
 from .scoring import EVALUATION_SEED, LoadedPolicy, evaluate, film, load_policy, score

@@ -10,20 +10,21 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from .. import acting, engines, networks, parameters, processes, protocols, settings
 from ..engines import Engine, EngineSettings
 from ..parameters import Learners
 from ..recipes import Recipe
-from ..records import Saved, Slot, Spaces, Store
-from ..runners import concurrent, off_policy, on_policy
+from ..records import Saved, Slot, Store
+from ..runners import around, concurrent, synchronous
+from ..runners.alternate import Alternate
 from ..runners.concurrent import Concurrent
 from ..runners.free_running import FreeRunning
 from ..runners.game_numbers import GameNumbers
 from ..runners.instruments import Instruments
 from ..runners.learners import Exchange, Following, Leading, PerLearner, Shared
-from ..runners.off_policy import Alternate
+from ..runners.progress import Every
 from ..runners.replay_rows import ReplayRows
 from ..runners.session import Session
 from ..samplers import LockstepSampler, RestingEngine, SamplingSettings, inner_settings
@@ -37,9 +38,9 @@ from ..stores import (
     WindowStore,
 )
 from . import exact
-from .attachments import Attachments, Mark, Pause, unless_paused
-from .learners import cores_of_one, device_of
-from .models import build_memory, build_network
+from .attachments import Attachments, Mark, Pause
+from .learners import cores_of_one
+from .models import build_learner, build_memory
 from .plan import Plan
 from .policies import policy_of
 
@@ -134,7 +135,8 @@ class Parts:
     """The parts of a run, and the plan that they follow."""
 
     plan: Plan
-    loop: on_policy.Loop
+    wired: synchronous.Parts
+    parameters: parameters.LocalParameters
     samplers: Sequence[LockstepSampler]
     blocks: concurrent.Blocks | None = None
     """What plays and learns where the pace is concurrent."""
@@ -147,19 +149,15 @@ class Parts:
 
     @property
     def engine(self) -> Engine:
-        return self.loop.sampler.engine
+        return self.samplers[0].engine
 
     @property
     def protocol(self) -> protocols.Protocol:
         return self.engine.settings.protocol
 
-    @property
-    def parameters(self) -> parameters.LocalParameters:
-        return self.loop.parameters
-
     def policy(self, agent_steps: int) -> acting.EvaluationPolicy:
         """Plays with the present weights, schedules at so many agent steps."""
-        return policy_of(self.plan, self.loop.parameters, agent_steps)
+        return policy_of(self.plan, self.parameters, agent_steps)
 
     def note(self) -> dict[str, Any]:
         """What a measurement of this run should tell besides its rates."""
@@ -185,7 +183,7 @@ class Parts:
     def exchange(self) -> Exchange:
         """What this learner tells the others."""
         num_envs = self.engine.settings.num_envs
-        return Exchange(self.learners, self.loop.parameters, num_envs)
+        return Exchange(self.learners, self.parameters, num_envs)
 
     @property
     def peers(self) -> Leading | None:
@@ -194,26 +192,23 @@ class Parts:
             return None
         return Leading(self.exchange, self.numbers)
 
-    def turn(self, session: Session | Following) -> None:
-        """What is repeated as long as the session goes on, by the kind of the recipe's pace."""
+    def loop(self, run: around.LeavableRun) -> None:
+        """Acts and learns as long as the run goes on."""
         if self.blocks is not None:
-            assert isinstance(session, Session)  # `learners` refuses blocks for several
-            self.blocks.turn(session)
-        elif self.loop.parameters.views.target is None:
-            on_policy.turn(self.loop, session)
+            self.blocks.loop(cast(Session, run))  # `learners` refuses blocks for several
         else:
-            off_policy.turn(self.loop, session, self.plan.recipe.pace.target_agent_steps)
+            take_turns(self.plan, self.wired, self.parameters, run)
 
     def saved(self, session: Session | Following) -> Mapping[str, Saved]:
         """What a checkpoint holds of them, in the order in which learners save and load."""
-        loop = self.loop
         others = {f"sampler_{n}": each for n, each in enumerate(self.samplers[1:], start=1)}
-        store = saved_store(loop.store, session, self.samplers, self.learners)
-        own: dict[str, Saved] = {"sampler": loop.sampler, **others, "store": store}
-        shared: Saved = loop.parameters
+        store = saved_store(self.wired.store, session, self.samplers, self.learners)
+        own: dict[str, Saved] = {"sampler": self.samplers[0], **others, "store": store}
+        shared: Saved = self.parameters
         if self.learners.count > 1:
+            sampler = self.samplers[0]
             own = {
-                "sampler": PerLearner(loop.sampler, self.learners, anew=loop.sampler.abandon),
+                "sampler": PerLearner(sampler, self.learners, anew=sampler.abandon),
                 "store": PerLearner(store, self.learners, anew=lambda: None),
             }
             shared = Shared(shared, self.learners)
@@ -274,25 +269,37 @@ def wire(
 ) -> Parts:
     """The engines of a learner with everything around them."""
     recipe, pace = plan.recipe, plan.recipe.pace
-    spanned, learning_rate = recipe.schedules()
-    algorithm = attachments.around(spanned)
-    learner = build_learner(plan, built[0].spaces, plan.run.seed, learners)
+    learner = build_learner(plan, built[0].spaces, plan.run.seed, learners, attachments.pause)
     side_by_side = isinstance(pace, Concurrent)
     samplers = [
         LockstepSampler(engine, plan.run.seed, attachments.mark_threads if side_by_side else mark)
         for engine in built
     ]
-    loop = on_policy.Loop(
+    algorithm = attachments.around(recipe.schedules()[0])
+    wired = synchronous.Parts(
         sampler=samplers[0],
         policy=acting.NetworkPolicy(algorithm, source_of(learner, pace)),
         store=build_store(plan, built[0], say, learners),
         algorithm=algorithm,
         parameters=learner,
-        learning_rate=unless_paused(learning_rate, built[0]),
-        memory=build_memory(recipe, learner),
-        instruments=Instruments(plan.run.instruments, learner.network),
     )
-    return Parts(plan, loop, samplers, build_blocks(recipe, loop, samplers), learners)
+    blocks = build_blocks(recipe, wired, learner, samplers)
+    return Parts(plan, wired, learner, samplers, blocks, learners)
+
+
+def take_turns(
+    plan: Plan,
+    wired: synchronous.Parts,
+    learner: parameters.LocalParameters,
+    run: around.LeavableRun,
+) -> None:
+    """The synchronous loop with what the plan wants around its parts."""
+    instruments = Instruments(plan.run.instruments, learner.network)
+    surrounded = around.reusing(wired, build_memory(plan.recipe, learner))
+    run.progress.intervals = [Every(plan.recipe.pace.target_agent_steps, learner.sync_target)]
+    around.take_turns(
+        around.measured(surrounded, instruments), run, plan.run.instruments.log_intensity
+    )
 
 
 def source_of(learner: parameters.LocalParameters, pace: Pace) -> acting.Source:
@@ -306,7 +313,10 @@ def source_of(learner: parameters.LocalParameters, pace: Pace) -> acting.Source:
 
 
 def build_blocks(
-    recipe: Recipe, loop: on_policy.Loop, samplers: Sequence[LockstepSampler]
+    recipe: Recipe,
+    wired: synchronous.Parts,
+    learner: parameters.LocalParameters,
+    samplers: Sequence[LockstepSampler],
 ) -> concurrent.Blocks | None:
     """Threads, where the pace asks for them."""
     if not isinstance(recipe.pace, Concurrent):
@@ -314,24 +324,7 @@ def build_blocks(
     assert isinstance(recipe.store, ReplaySettings)  # a recipe refuses others
     assert isinstance(recipe.sampling, SamplingSettings)
     sizes = concurrent.Blocking.of(recipe.pace, recipe.sampling, recipe.store)
-    return concurrent.Blocks(loop, samplers, recipe.pace, sizes)
-
-
-def build_learner(
-    plan: Plan, spaces: Spaces, seed: int, learners: Learners | None = None
-) -> parameters.LocalParameters:
-    """Network, optimiser and, where the recipe has one, target."""
-    recipe, algorithm = plan.recipe, plan.recipe.algorithm
-    learners = learners or Learners()
-    network = build_network(plan, spaces, seed)
-    return parameters.LocalParameters(
-        network.to(device_of(plan, learners.rank)),
-        recipe.optimiser,
-        max_grad_norm=recipe.optimiser.max_grad_norm,
-        with_target=recipe.pace.target_agent_steps > 0,
-        algorithm_state=algorithm.init(spaces),
-        all_reduce=learners.mean if learners.count > 1 else None,
-    )
+    return concurrent.Blocks(wired, learner, samplers, recipe.pace, sizes)
 
 
 def build_store(plan: Plan, engine: Engine, say: Say, learners: Learners) -> Store:

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ..engines import Engine
 from ..records import Algorithm
 from ..schedules import Schedule
 
@@ -50,9 +49,8 @@ class Attachments:
     """Where given, it lets the environments stand still at any time."""
 
 
-def unless_paused(learning_rate: Schedule, engine: Engine) -> Schedule:
+def unless_paused(learning_rate: Schedule, is_paused: Callable[[], bool] | None) -> Schedule:
     """The same learning rate; 0 while the environments stand still."""
-    is_paused = engine.settings.is_paused
     if is_paused is None:
         return learning_rate
     return lambda agent_steps: 0.0 if is_paused() else learning_rate(agent_steps)

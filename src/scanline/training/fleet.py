@@ -22,23 +22,22 @@ from ..parameters import CentralParameters, CentralSettings, Learners, Owner, Sh
 from ..processes import Link, granted_cores
 from ..protocols import Protocol
 from ..records import Policy, Saved, Views
-from ..runners import off_policy, on_policy
+from ..runners import synchronous
 from ..runners.fleet import Board, Fleet, Journal, StoreSide, show_stack_when_asked
-from ..runners.instruments import Instruments
 from ..runners.session import Session
 from ..runners.settled import settled
 from ..samplers import LockstepSampler
 from ..stores import ReplaySettings
 from .assembly import (
     Say,
-    build_learner,
     build_store,
     engine_settings,
     fitting,
     share_cores,
+    take_turns,
 )
-from .attachments import Pause, unless_paused
-from .models import build_memory, build_network
+from .attachments import Pause
+from .models import build_learner, build_network, learner_options
 from .plan import Plan
 from .policies import policy_from
 
@@ -117,10 +116,11 @@ class FleetParts:
     def begin(self) -> None:
         self.fleet.start()
 
-    def turn(self, session: Session) -> None:
-        if self.pause is not None:
-            self.fleet.board.pause(self.pause.is_on)
-        self.fleet.turn(session)
+    def loop(self, run: Session) -> None:
+        while run.goes_on():
+            if self.pause is not None:
+                self.fleet.board.pause(self.pause.is_on)
+            self.fleet.turn(run)
 
     def saved(self, session: Session) -> Mapping[str, Saved]:
         return {"parameters": self.owner, "learners": self.fleet}
@@ -196,10 +196,11 @@ def learn(link: Link, order: Order) -> None:
             waited_seconds=lambda: learner.waited_seconds,
         )
         journal = Journal(link, board, order.rank, side)
-        loop = _loop(plan, engine, learner, journal, order.num_learners)
+        wired = _wired(plan, engine, learner, journal, order.num_learners)
         link.answer(0)
         next(link.orders())
-        _go(plan, loop, journal)
+        with settled():
+            take_turns(plan, wired, learner, journal)
     finally:
         engine.close()
 
@@ -214,20 +215,18 @@ def _central(plan: Plan, engine: Engine, order: Order) -> tuple[CentralParameter
         recipe.optimiser,
         store,
         recipe.exchange,
-        max_grad_norm=recipe.optimiser.max_grad_norm,
-        with_target=recipe.pace.target_agent_steps > 0,
-        algorithm_state=recipe.algorithm.init(engine.spaces),
+        **learner_options(plan, engine.spaces, network, engine.settings.is_paused),
     )
     if learner.views.target is not None:
         learner.sync_target()
     return learner, store
 
 
-def _loop(
+def _wired(
     plan: Plan, engine: Engine, learner: CentralParameters, journal: Journal, num_learners: int
-) -> on_policy.Loop:
+) -> synchronous.Parts:
     recipe = plan.recipe
-    algorithm, learning_rate = recipe.schedules()
+    algorithm, _ = recipe.schedules()
     policy: Policy = acting.NetworkPolicy(algorithm, lambda: (learner.views, learner.version))
     assert isinstance(recipe.exchange, CentralSettings)
     if recipe.exchange.poll_steps:
@@ -238,26 +237,9 @@ def _loop(
     sampler.reset(sampling.decorrelation_agent_steps, sampling.decorrelation_draw)
     store = build_store(plan, engine, _unsaid, Learners())
     store.slot().num_learners = num_learners
-    return on_policy.Loop(
-        sampler=sampler,
-        policy=policy,
-        store=store,
-        algorithm=algorithm,
-        parameters=learner,
-        memory=build_memory(recipe, learner),
-        instruments=Instruments(plan.run.instruments, learner.network),
-        learning_rate=unless_paused(learning_rate, engine),
+    return synchronous.Parts(
+        sampler=sampler, policy=policy, store=store, algorithm=algorithm, parameters=learner
     )
-
-
-def _go(plan: Plan, loop: on_policy.Loop, journal: Journal) -> None:
-    target_agent_steps = plan.recipe.pace.target_agent_steps
-    with settled():
-        while journal.goes_on():
-            if target_agent_steps:
-                off_policy.turn(loop, journal, target_agent_steps)
-            else:
-                on_policy.turn(loop, journal)
 
 
 def _unsaid(sentence: str) -> None:

@@ -21,8 +21,9 @@ from ..runners.free_running import FreeRun, FreeRunning, Works
 from ..runners.session import Session
 from ..samplers import DynamicSampler, DynamicSettings
 from ..stores import SegmentQueue, SegmentSettings
-from .assembly import Say, build_learner, engine_settings, fitting, share_cores
+from .assembly import Say, engine_settings, fitting, share_cores
 from .attachments import Attachments, unless_paused
+from .models import build_learner
 from .plan import Plan
 from .policies import policy_from
 
@@ -72,7 +73,7 @@ def free_run(plan: Plan, engine: Engine, published: Published, attachments: Atta
         store=store,
         algorithm=attachments.around(algorithm),
         published=published,
-        learning_rate=unless_paused(learning_rate, engine),
+        learning_rate=unless_paused(learning_rate, attachments.pause),
     )
     return FreeRun(works, pace, plan.run.seed)
 
@@ -113,8 +114,9 @@ class FreeParts:
     def begin(self) -> None:
         self.run.free.start()
 
-    def turn(self, session: Session) -> None:
-        self.run.free.turn(session)
+    def loop(self, run: Session) -> None:
+        while run.goes_on():
+            self.run.free.turn(run)
 
     def saved(self, session: Session) -> Mapping[str, Saved]:
         return {"parameters": self.run.published, "free_run": self.run}

@@ -24,7 +24,7 @@ from .. import networks, processes, recipes, settings
 from ..errors import RefusedError, refusals
 from ..parameters import Learners, join
 from ..processes import Crew, Link, WorkerLost
-from ..runners.off_policy import Alternate
+from ..runners.alternate import Alternate
 from ..stores import ReplaySettings
 from .plan import Plan, plan_from
 

@@ -17,8 +17,8 @@ from ..errors import refusals
 from ..parameters import Alone
 from ..recipes import Recipe
 from ..runners import folder
+from ..runners.alternate import Alternate
 from ..runners.instruments import InstrumentSettings
-from ..runners.off_policy import Alternate
 from ..runners.session import SessionSettings
 from ..samplers import DynamicSettings, SamplingSettings
 from ..stores import RolloutSettings, SegmentSettings

@@ -23,7 +23,8 @@ from ..records import Array
 from ..runners import checkpoint
 from ..runners.durable import disk_errors
 from ..runners.evaluating import Evaluations
-from .assembly import build_learner, engine_settings
+from .assembly import engine_settings
+from .models import build_learner
 from .plan import Plan, read_plan
 from .policies import policy_of
 

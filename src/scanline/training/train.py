@@ -105,8 +105,7 @@ def follow(plan: Plan, group: Learners) -> None:
         progress = Progress(ProgressSettings(), frame_skip=1, spans=spans)
         session = Following(parts.exchange, progress)
         with session.running(parts.saved(session), begin=parts.begin):
-            while session.goes_on():
-                parts.turn(session)
+            parts.loop(session)
     finally:
         parts.close()
 
@@ -129,8 +128,7 @@ def lead(
         session.say = say
         session.evaluations = evaluations_of(parts.plan, parts.policy, say)
         with session.running(parts.saved(session), resume=resume, begin=parts.begin):
-            while session.goes_on():
-                parts.turn(session)
+            parts.loop(session)
         parts.halt()
         confirmation = None
         with suppress(Interrupted):  # all is saved: what is left can be done later

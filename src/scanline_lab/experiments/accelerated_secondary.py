@@ -19,7 +19,7 @@ import numpy as np
 from scanline import training
 from scanline.parameters import LocalParameters
 from scanline.runners.clock import EVALUATION, Spans
-from scanline.runners.off_policy import reached
+from scanline.runners.progress import Every
 from scanline.runners.session import Session
 from scanline.stores import Replay, ReplaySettings
 from scanline.stores.reader import Reader
@@ -112,7 +112,7 @@ class SecondLearner:
     """Learns from another run's replay what that run's learner could have learned."""
 
     def __init__(self, parts: training.Parts, plan: training.Plan) -> None:
-        store = parts.loop.store
+        store = parts.wired.store
         assert isinstance(store, Replay)
         self._parts, self._store, self.plan = parts, store, plan
         kind = plan.recipe.store
@@ -124,19 +124,16 @@ class SecondLearner:
             plan, parts.engine.spaces, plan.run.seed
         )
         self._reader: Reader = store.reader(kind.batch_size, "secondary")
-        optimiser, num_envs = plan.recipe.optimiser, plan.recipe.sampling.num_envs
-        self._rate = optimiser.schedule(plan.recipe.agent_steps, num_envs)
 
     def follow(self, before: int, agent_steps: int) -> None:
         """The updates that the steps so far owe, and the target where its time has come."""
         owed = int(max(0, agent_steps - self._start) * self._per_step)
-        algorithm = self._parts.loop.algorithm
+        algorithm = self._parts.wired.algorithm
         while self._store.num_drawable and self._reader.num_draws < owed:
             batch = self._store.sample(self._reader)
             result = algorithm.loss(self.learner.views, batch)
-            self.learner.apply(result.losses, self._rate(batch.agent_steps))
-        if reached(self._target_every, before, agent_steps):
-            self.learner.sync_target()
+            self.learner.apply(self.learner.read(), result.losses, batch.agent_steps)
+        Every(self._target_every, self.learner.sync_target).reached(before, agent_steps)
 
 
 def measure(cell: Cell, before: Results) -> Result:
@@ -157,21 +154,38 @@ def measure(cell: Cell, before: Results) -> Result:
 def _taught(
     parts: training.Parts, session: Session, second: SecondLearner, asked: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
-    pauses = []
-    while session.goes_on():
-        steps = session.progress.agent_steps
-        parts.turn(session)
-        second.follow(steps, session.progress.agent_steps)
-        if reached(asked["every"], steps, session.progress.agent_steps):
-            with session.spans.during(EVALUATION):
-                pauses.append(_pause(parts, session, second, asked["pause"]))
+    pauses: list[dict[str, Any]] = []
+
+    def pause() -> None:
+        with session.spans.during(EVALUATION):
+            pauses.append(_pause(parts, session, second, asked["pause"]))
+
+    parts.loop(TeachingRun(session, second, Every(asked["every"], pause)))
     return pauses
+
+
+class TeachingRun:
+    """A run after each of whose turns a second learner does the same."""
+
+    def __init__(self, session: Session, second: SecondLearner, pauses: Every) -> None:
+        self._session, self._second, self._pauses = session, second, pauses
+        self._agent_steps = session.progress.agent_steps
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._session, name)
+
+    def goes_on(self) -> bool:
+        before, now = self._agent_steps, self._session.progress.agent_steps
+        self._agent_steps = now
+        self._second.follow(before, now)
+        self._pauses.reached(before, now)
+        return self._session.goes_on()
 
 
 def _pause(
     parts: training.Parts, session: Session, second: SecondLearner, most_agent_steps: int
 ) -> dict[str, Any]:
-    learners = {"first": parts.loop.parameters, "second": second.learner}
+    learners = {"first": parts.parameters, "second": second.learner}
     found: dict[str, Any] = {"agent_steps": session.progress.agent_steps}
     for name, learner in learners.items():
         policy = training.policy_of(second.plan, learner, found["agent_steps"])

@@ -31,17 +31,17 @@ def sampling_rate(
         attachments = training.Attachments(around=lambda inner: OnCoprocessor(inner, device))
     parts = training.assemble(plan, lambda part: None, lambda text: None, attachments=attachments)
     try:
-        loop, spaces = parts.loop, parts.engine.spaces
-        policy: Policy = RandomPolicy(spaces.num_actions) if decider == "random" else loop.policy
-        loop.sampler.reset()
-        slot = loop.store.slot()
+        wired, spaces = parts.wired, parts.engine.spaces
+        policy: Policy = RandomPolicy(spaces.num_actions) if decider == "random" else wired.policy
+        parts.samplers[0].reset()
+        slot = wired.store.slot()
         if decider == "random":
             slot.columns.clear()
         per_slot = slot.actions.numel()
         for stretch in (seconds / 10, seconds):
             begun, num = time.perf_counter(), 0
             while (elapsed := time.perf_counter() - begun) < stretch or not num:
-                loop.sampler.collect(policy, into=slot)
+                wired.sampler.collect(policy, into=slot)
                 num += per_slot
         return num / elapsed
     finally:

@@ -11,7 +11,8 @@ import scanline
 from scanline.algorithms import Dqn
 from scanline.parameters import LocalParameters, OptimiserSettings
 from scanline.recipes import Recipe
-from scanline.runners.off_policy import Alternate, reached
+from scanline.runners.alternate import Alternate
+from scanline.runners.progress import Every
 from scanline.stores import ReplaySettings
 
 CATCH = "scanline/Catch-v0"
@@ -20,7 +21,9 @@ CATCH = "scanline/Catch-v0"
 @pytest.mark.parametrize("rollout", [1, 3, 7, 25])
 def test_a_multiple_is_reached_once(rollout: int) -> None:
     counts = range(0, 100, rollout)
-    times = [now for now in counts if reached(10, now, now + rollout)]
+    times: list[int] = []
+    for now in counts:
+        Every(10, lambda at=now: times.append(at)).reached(now, now + rollout)
     assert times == [n for n in counts if any((n < k <= n + rollout) for k in range(10, 200, 10))]
 
 
