@@ -7,7 +7,7 @@ optimiser, algorithm state and log of each, for every engine that can play it:
     python benchmarks/fingerprints.py compare FILE.json [--recipes a b]
 
 Run `record` on the commit before, `compare` on the one after; it prints every difference and ends
-with 1 if there is one. Central stores run with one learner, which makes them deterministic.
+with 1 if there is one. Recipes whose parts do not wait for each other have no such digest.
 """
 
 from __future__ import annotations
@@ -22,10 +22,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from interruptions import ROWS, digest, is_synchronous, recipe_of, small
+from interruptions import ROWS, digest, is_synchronous, small
 
 import scanline
-from scanline.parameters import CentralSettings
 
 ENGINES = {
     "native": {"game": "pong"},
@@ -34,15 +33,8 @@ ENGINES = {
 }
 
 
-def is_deterministic(row: str) -> bool:
-    """One learner at a time: synchronous recipes, and central stores with a single learner."""
-    return is_synchronous(row) or isinstance(recipe_of(row).exchange, CentralSettings)
-
-
 def settings_of(row: str, engine: str) -> dict[str, Any]:
     settings = {**small(row), "engine": engine, "tensorboard": False}
-    if "num_learners" in settings:
-        settings["num_learners"] = 1
     if engine != "native":
         network = "mlp" if engine == "gymnasium" else "nips"
         settings |= {"network": network, **ENGINES[engine]}
@@ -85,7 +77,7 @@ def main() -> int:
     parser.add_argument("--recipes", nargs="*", default=[])
     parser.add_argument("--engines", nargs="*", default=list(ENGINES))
     given = parser.parse_args()
-    rows = given.recipes or [row for row in ROWS if is_deterministic(row)]
+    rows = given.recipes or [row for row in ROWS if is_synchronous(row)]
     found = fingerprints(rows, given.engines)
     if given.verb == "record":
         given.file.write_text(json.dumps(found, indent=1) + "\n")

@@ -84,7 +84,8 @@ def small(row: str) -> dict[str, Any]:
     if recipe.sampling.decorrelation_agent_steps:
         changes["decorrelation_agent_steps"] = 20
     if isinstance(recipe.store, WindowSettings):
-        changes |= {"num_envs": 20} if recipe.store.num_blocks > 5 else {"num_envs": 10}
+        num_blocks = recipe.store.num_blocks
+        changes |= {"num_envs": num_blocks * max(1, 10 // num_blocks)}
         changes |= {"agent_steps": 3_200, "save_every_agent_steps": 400}
     if isinstance(recipe.store, RolloutSettings) and recipe.store.epochs > 1:
         long = recipe.sampling.rollout_agent_steps == 0
