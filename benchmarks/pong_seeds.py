@@ -1,6 +1,6 @@
 """Steps and minutes until `vtrace` wins Pong, seed by seed: rows and a picture from finished runs.
 
-    scanline train vtrace pong --target-score 18 --seed 20 --out runs/pong-20      and so on, then
+    scanline train vtrace pong --target-score 17 --seed 40 --out runs/pong-40      and so on, then
     python benchmarks/pong_seeds.py runs/pong-?? --rows FILE.jsonl --picture FILE.png
 
 A run's score is the mean of its last 100 training games. CPU minutes are read from RUN.time, where
@@ -43,10 +43,15 @@ def row_of(run: Path) -> dict[str, Any]:
     return {
         "seed": settings["run"]["seed"],
         "agent_steps": int(last.rsplit("-", 1)[1]),
-        "agent_steps_to_15": next((steps for steps, _, score in curve if score >= 15), None),
+        **{f"agent_steps_to_{score}": reached(curve, score) for score in (15, 17)},
         "cpu_minutes": times and round((float(times[0]) + float(times[1])) / 60, 2),
         "curve": curve[:: max(1, len(curve) // POINTS)],
     }
+
+
+def reached(curve: list[tuple[int, float, float]], score: float) -> int | None:
+    """Agent steps of the first row with this score."""
+    return next((steps for steps, _, seen in curve if seen >= score), None)
 
 
 def draw(rows: list[dict[str, Any]], picture: Path) -> None:
@@ -54,7 +59,7 @@ def draw(rows: list[dict[str, Any]], picture: Path) -> None:
     for row in rows:
         steps, _, scores = zip(*row["curve"], strict=True)
         axes.plot([s / 1e6 for s in steps], scores, linewidth=1.1, label=f"seed {row['seed']}")
-    axes.axhline(18, color="#888888", linewidth=0.8, linestyle="--")
+    axes.axhline(15, color="#888888", linewidth=0.8, linestyle="--")
     axes.set(xlabel="million agent steps", ylabel="mean score of 100 games", ylim=(-21.5, 21))
     axes.grid(alpha=0.3)
     axes.legend(fontsize=7, ncols=2, loc="lower right")
