@@ -18,6 +18,7 @@ from typing import Any
 
 from .. import __version__, recipes
 from ..errors import UserError
+from ..runners.folder import MAY_DIFFER
 from ..settings import nested_deeper
 from ..training import Plan, make_plan
 
@@ -30,7 +31,9 @@ _SHAPE = {
     "settings": dict,
     "scanline": str,
 }
-_MOST_LETTERS = 100
+_MOST_LETTERS = 80
+_NOT_NAMED = MAY_DIFFER | {"torch_threads", "log_every_agent_steps"}
+"""Settings that an id leaves to its hash: none touches learning, but for the run's length."""
 _MOST_LEVELS = 4
 
 
@@ -56,7 +59,8 @@ class Cell:
     @property
     def id(self) -> str:
         """Readable, fit for a file's name, and equal for equal cells only."""
-        values = [f"{name}={value}" for name, value in sorted(self.settings.items())]
+        named = {name: value for name, value in self.settings.items() if name not in _NOT_NAMED}
+        values = [f"{name}={value}" for name, value in sorted(named.items())]
         recipe = Path(self.recipe).stem if self.recipe_sha256 else self.recipe
         words = "-".join([recipe, self.game, f"s{self.seed}", *values])
         plain = "".join(c if c.isalnum() or c in "._=-" else "." for c in words)
@@ -107,7 +111,10 @@ def read_cell(path: Path) -> Cell:
             raise _damaged(path, f"{name} is {record.get(name)!r:.60}")
     if unknown := record.keys() - _SHAPE.keys():
         raise _damaged(path, f"it has {', '.join(sorted(unknown))}")
-    return Cell(**record)
+    cell = Cell(**record)
+    if cell.id != path.stem:
+        raise _damaged(path, "its content is not that of its name")
+    return cell
 
 
 def _damaged(path: Path, fault: str) -> CellError:

@@ -36,7 +36,7 @@ from ..runners.durable import (
     write_synced,
 )
 from . import attempts
-from .cells import Cell, read_cell
+from .cells import Cell, CellError, read_cell
 
 State = Literal["pending", "running", "done", "failed"]
 STATES: tuple[State, ...] = ("pending", "running", "done", "failed")
@@ -144,10 +144,18 @@ class Queue:
                 os.link(new, self.cell_file(cell.id))
             except FileExistsError:
                 new.unlink()
+                self._mend(cell)
                 return False
             sync_folder(self.path / "cells")
             self._to_pending(new, cell.id)
         return True
+
+    def _mend(self, cell: Cell) -> None:
+        """Writes a cell's file again if it is damaged; its id says what was in it."""
+        try:
+            self.cell(cell.id)
+        except CellError:
+            replace_file(self.cell_file(cell.id), cell.text().encode())
 
     def _to_pending(self, new: Path, cell_id: str) -> None:
         with suppress(FileNotFoundError):  # another process has just done it

@@ -17,8 +17,10 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from .. import __version__, settings, training
+from ..reports import runs as reports
 from ..recipes import trust
 from ..runners.durable import replace_file
 from ..training import Plan
@@ -34,7 +36,13 @@ _SHORTER = {
     "target_agent_steps": 2_000,
 }
 """So that a short run learns at all; smaller values stay."""
-_QUIET = {"live": False, "save_every_minutes": 0, "replay_segment_agent_steps": 0}
+_QUIET = {
+    "live": False,
+    "tensorboard": False,
+    "save_every_minutes": 0,
+    "replay_segment_agent_steps": 0,
+    "log_every_agent_steps": 1,
+}
 
 
 @dataclass(frozen=True)
@@ -65,15 +73,13 @@ class Prediction:
         )
 
 
-def predict(
-    cells: Sequence[Cell], slots: int, say: Callable[[str], None], seconds: float = SECONDS
-) -> Prediction:
+def predict(cells: Sequence[Cell], slots: int, say: Callable[[str], None]) -> Prediction:
     """Hours and bytes of these cells; runs what was not measured before."""
     rates = _kept()
     for cell in cells:
         if (key := _key(cell)) not in rates:
-            say(f"Timing {cell.recipe} on {cell.game} for {seconds:g} seconds ...")
-            rates[key] = measured(cell.plan(), seconds)
+            say(f"Timing {cell.recipe} on {cell.game} for {SECONDS:g} seconds ...")
+            rates[key] = measured(cell.plan(), SECONDS)
             _keep(rates)
     found = [(cell.plan(), rates[_key(cell)]) for cell in cells]
     total = sum(_seconds(plan, rate) for plan, rate in found)
@@ -85,22 +91,33 @@ def predict(
     )
 
 
-def measured(plan: Plan, seconds: float = SECONDS) -> Rate:
-    """Trains for a moment in a folder that is thrown away."""
+def measured(plan: Plan, seconds: float) -> Rate:
+    """Trains for a moment in a folder that is thrown away; the first half warms up."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "run"
         short = _short(plan, seconds)
         run = training.carry_out(short, out=out, resume=False, say=lambda sentence: None)
         segments = sum(p.stat().st_size for p in out.glob("checkpoints/segments/*"))
         saved = sum(p.stat().st_size for p in out.glob("checkpoints/0*/*"))
-    steps = max(run.agent_steps, 1)
-    return Rate(steps / max(run.training_seconds, 1e-3), saved, segments / steps)
+        rate = _second_half(reports.read_run(out).rates)
+    whole = run.agent_steps / max(run.training_seconds, 1e-3)
+    return Rate(rate or whole, saved, segments / max(run.agent_steps, 1))
+
+
+def _second_half(rows: Sequence[Mapping[str, Any]]) -> float | None:
+    """Agent steps per second over the later half of a log's seconds."""
+    times = [(row["training_seconds"], row["agent_steps"]) for row in rows]
+    later = [time for time in times if time[0] >= times[-1][0] / 2]
+    if len(later) < 2:
+        return None
+    (begun, before), (ended, after) = later[0], later[-1]
+    return float((after - before) / max(ended - begun, 1e-3))
 
 
 def _short(plan: Plan, seconds: float) -> Plan:
     values = {path[-1]: value for path, value in settings.placed(plan)}
     less = {n: min(v, values[n]) for n, v in _SHORTER.items() if values.get(n)}
-    changes = {**_QUIET, "seconds": seconds, "tensorboard": False}
+    changes = {**_QUIET, "seconds": seconds}
     with suppress(ValueError):  # values that belong together
         return settings.override(plan, {**changes, **less})
     return settings.override(plan, changes)
