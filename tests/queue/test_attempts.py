@@ -80,9 +80,14 @@ def test_an_attempt_that_was_killed_while_it_began_leaves_the_one_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_folder(tmp_path / "001-a")
-    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-        patched.setattr(attempts, "_copy", lambda *given: (_ for _ in ()).throw(KeyboardInterrupt))
-        attempts.begin(tmp_path / "002-b")
+
+    def killed(*given: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(attempts, "_copy", killed)
+        with pytest.raises(KeyboardInterrupt):
+            attempts.begin(tmp_path / "002-b")
     attempts.begin(tmp_path / "003-c")
     assert "progress.jsonl" in files(tmp_path / "003-c")
 

@@ -1,4 +1,4 @@
-"""Real workers and real runs: killed, suspended and stopped, and the result is that of a run alone."""
+"""Real workers and runs, killed, suspended and stopped: the result is that of a run alone."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -32,11 +32,12 @@ SETTINGS: dict[str, Any] = {
     "replay_segment_agent_steps": 200,
     "tensorboard": False,
     "evaluation_games": 2,
-    "agent_steps": 20_000,
+    "agent_steps": 4_000,
     "capacity_agent_steps": 1_500,
     "batch_size": 16,
     "learning_starts_agent_steps": 200,
     "target_agent_steps": 240,
+    "training_intensity": 0.5,
 }
 LEASE = "2"
 
@@ -56,14 +57,24 @@ def queue(tmp_path: Path) -> Queue:
     return made
 
 
-def worker(queue: Queue, *words: str) -> subprocess.Popen[str]:
+@pytest.fixture
+def worker(queue: Queue) -> Iterator[Callable[[], subprocess.Popen[str]]]:
+    """Starts workers, and ends those that a failed test has left."""
     command = [sys.executable, "-m", "scanline", "work", str(queue.path), "--lease-seconds", LEASE]
-    return subprocess.Popen(
-        [*command, *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
+    started: list[subprocess.Popen[str]] = []
+
+    def start() -> subprocess.Popen[str]:
+        pipe = subprocess.PIPE
+        started.append(subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True))
+        return started[-1]
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
 
 
-def until(true: Callable[[], Any], seconds: float = 60.0) -> Any:
+def until(true: Callable[[], Any], seconds: float = 180.0) -> Any:
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if found := true():
@@ -82,20 +93,22 @@ def result(queue: Queue) -> dict[str, Any]:
     return found
 
 
-def test_a_cell_goes_on_after_its_worker_is_killed_or_stopped(queue: Queue, alone: str) -> None:
-    first = worker(queue)
+def test_a_cell_goes_on_after_its_worker_is_killed_or_stopped(
+    queue: Queue, alone: str, worker: Callable[[], Any]
+) -> None:
+    first = worker()
     until(lambda: saved(queue))
     first.kill()
     first.wait()
-    second = worker(queue)
+    second = worker()
     until(lambda: [t for t in queue.tickets("running") if t.number == 2])
     until(lambda: saved(queue))
     second.send_signal(signal.SIGTERM)
-    said = second.communicate(timeout=30)[0]
+    said = second.communicate(timeout=180)[0]
     assert second.returncode == 0 and said.splitlines()[-1] == "Stopped: 1 given back."
     assert [t.number for t in queue.tickets("pending")] == [2]
-    third = worker(queue)
-    assert "1 done" in third.communicate(timeout=60)[0] and third.returncode == 0
+    third = worker()
+    assert "1 done" in third.communicate(timeout=180)[0] and third.returncode == 0
     assert result(queue)["weights_sha256"] == alone
     assert result(queue)["inexact"] == []
     (run,) = (queue.path / "runs").iterdir()
@@ -105,15 +118,15 @@ def test_a_cell_goes_on_after_its_worker_is_killed_or_stopped(queue: Queue, alon
 
 
 def test_a_worker_that_was_suspended_past_its_lease_writes_nothing(
-    queue: Queue, alone: str
+    queue: Queue, alone: str, worker: Callable[[], Any]
 ) -> None:
-    first = worker(queue)
+    first = worker()
     until(lambda: saved(queue))
     os.kill(first.pid, signal.SIGSTOP)  # its run goes on
-    second = worker(queue)
+    second = worker()
     until(lambda: [t for t in queue.tickets("running") if t.number == 2])
     os.kill(first.pid, signal.SIGCONT)
-    assert "was taken over by another worker" in first.communicate(timeout=60)[0]
-    assert "1 done" in second.communicate(timeout=60)[0]
+    assert "was taken over by another worker" in first.communicate(timeout=180)[0]
+    assert "1 done" in second.communicate(timeout=180)[0]
     assert result(queue)["weights_sha256"] == alone
     assert [t.number for t in queue.tickets("done")] == [2]

@@ -51,7 +51,7 @@ def test_a_record_says_it_all(queue: Queue, capsys: pytest.CaptureFixture[str]) 
 
 def test_a_table_shows_it(queue: Queue, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["status", str(queue.path)]) == 0
-    shown = capsys.readouterr().out
+    shown = " ".join(capsys.readouterr().out.split())
     for word in ("1 pending, 1 running, 1 done, 1 failed, 1 damaged", "-20.50", "no number"):
         assert word in shown
 
@@ -59,7 +59,7 @@ def test_a_table_shows_it(queue: Queue, capsys: pytest.CaptureFixture[str]) -> N
 def test_an_empty_queue_and_none_at_all(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Queue.make(tmp_path / "q")
     assert cli.main(["status", str(tmp_path / "q")]) == 0
-    assert "no cells; nothing is left to do" in capsys.readouterr().out
+    assert "no cells; nothing is left to do" in " ".join(capsys.readouterr().out.split())
     for command in ("status", "work"):
         assert cli.main([command, str(tmp_path / "other")]) == 2
         assert "There is no queue" in capsys.readouterr().err

@@ -302,7 +302,7 @@ def test_a_run_that_finds_the_disk_full_stops_the_worker_and_counts_as_no_failur
     worker.tick()
     assert bench.started[1].asked
     bench.started[1].end(child.STOPPED)
-    with pytest.raises(DiskError, match="^Could not write the checkpoint x"):
+    with pytest.raises(DiskError, match=r"^Could not write the checkpoint x"):
         worker.run()
     assert bench.counts() == {"pending": 2}
     assert not bench.queue.errors(bench.queue.cell_ids()[0])

@@ -20,13 +20,13 @@ from pathlib import Path
 from typing import Any
 
 from .. import __version__, settings, training
-from ..reports import runs as reports
 from ..recipes import trust
+from ..reports import runs as reports
 from ..runners.durable import replace_file
 from ..training import Plan
 from .cells import Cell
 
-SECONDS = 3.0
+SECONDS = 5.0
 """Training time of a short run."""
 _FILE = "rates.json"
 _SHORTER = {
@@ -100,8 +100,8 @@ def measured(plan: Plan, seconds: float) -> Rate:
         segments = sum(p.stat().st_size for p in out.glob("checkpoints/segments/*"))
         saved = sum(p.stat().st_size for p in out.glob("checkpoints/0*/*"))
         rate = _second_half(reports.read_run(out).rates)
-    whole = run.agent_steps / max(run.training_seconds, 1e-3)
-    return Rate(rate or whole, saved, segments / max(run.agent_steps, 1))
+    steps = max(run.agent_steps, 1)
+    return Rate(rate or steps / max(run.training_seconds, 1e-3), saved, segments / steps)
 
 
 def _second_half(rows: Sequence[Mapping[str, Any]]) -> float | None:
