@@ -7,12 +7,13 @@ be done exactly once, with the weights of the same run alone, bit for bit.
     python benchmarks/queue_torture.py [--namespaces] [--kills 10]
 
 With --namespaces the workers are two hosts: network, host name and process numbers of their own
-(needs root and `unshare`), and the second one's clock is an hour late where `faketime` is installed.
+(needs root and `unshare`), and the clock of the second is an hour late where `faketime` is there.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import random
@@ -124,10 +125,8 @@ class Host:
 
 
 def _send(pid: int, number: int) -> None:
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.kill(pid, number)
-    except ProcessLookupError:
-        pass
 
 
 def _words(pid: int) -> str:
@@ -145,11 +144,11 @@ def _descendants(pid: int) -> list[int]:
     return [each for child in map(int, found) for each in (child, *_descendants(child))]
 
 
-def cells() -> list[Cell]:
+def cells(seeds: int = SEEDS) -> list[Cell]:
     return [
         Cell(recipe=name, game=CATCH, seed=seed, settings={**COMMON, **own})
         for name, own in RECIPES.items()
-        for seed in range(SEEDS)
+        for seed in range(seeds)
     ]
 
 
@@ -198,13 +197,15 @@ def main() -> None:
     parser.add_argument("--namespaces", action="store_true")
     parser.add_argument("--kills", type=int, default=10)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seeds", type=int, default=SEEDS, help="of each of the six recipes")
     results = Path(__file__).parent / "results" / "queue-torture.json"
     parser.add_argument("--json", type=Path, default=results)
     given = parser.parse_args()
     begun = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         queue = Queue.make(Path(folder) / "q")
-        for cell in cells():
+        swept = cells(given.seeds)
+        for cell in swept:
             queue.add(cell)
         hosts = [Host(name, queue.path, given.namespaces, name == "late") for name in _NAMES]
         try:
@@ -213,7 +214,7 @@ def main() -> None:
             for host in hosts:
                 host.kill(with_runs=True)
         queue.settle()
-        record = judged(queue, hosts, Path(folder) / "alone")
+        record = judged(queue, hosts, swept, Path(folder) / "alone")
     record |= {
         "namespaces": given.namespaces,
         "clock_an_hour_late": given.namespaces and shutil.which("faketime") is not None,
@@ -230,14 +231,14 @@ def main() -> None:
 _NAMES = ("punctual", "late")
 
 
-def judged(queue: Queue, hosts: list[Host], folder: Path) -> dict[str, Any]:
+def judged(queue: Queue, hosts: list[Host], swept: list[Cell], folder: Path) -> dict[str, Any]:
     """What became of every cell, beside the run alone."""
     words = "".join(host.log.read_text() for host in hosts)
     # A worker that is killed right after its commit has no time to say so.
     said = Counter(line.split()[0] for line in words.splitlines() if line.endswith(" is done."))
     done = {ticket.cell_id: ticket.number for ticket in queue.tickets("done")}
     rows = []
-    for cell in cells():
+    for cell in swept:
         result = read_result(queue.run(cell.id)) or {}
         rows.append(
             {
