@@ -290,6 +290,22 @@ def test_a_queue_on_a_full_disk_is_a_sentence_and_claims_go_back(tmp_path: Path)
         assert bench.counts() == {"running": 1}
 
 
+def test_a_heartbeat_that_the_disk_refuses_stops_all_runs(bench: Bench) -> None:
+    bench.queue.add(Cell(recipe="a2c", game="pong", seed=1))
+    worker = bench.worker(slots=2)
+    worker.tick()
+    (bench.queue.path / "leases").rename(bench.queue.path / "gone")
+    bench.now += LEASE / 2
+    worker.tick()
+    worker.tick()
+    assert [process.asked for process in bench.started] == [True, True]
+    for process in bench.started:
+        process.end(child.STOPPED)
+    with pytest.raises(DiskError, match="The queue cannot be used: No such file"):
+        worker.run()
+    assert bench.counts() == {"pending": 2}
+
+
 def test_a_run_that_finds_the_disk_full_stops_the_worker_and_counts_as_no_failure(
     bench: Bench,
 ) -> None:

@@ -156,7 +156,13 @@ class Worker:
                 self._drop(claim)
                 self._end(claim, code)
             else:
-                claim.lease.renew_if_due()
+                self._beat(claim)
+
+    def _beat(self, claim: Claim) -> None:
+        try:
+            claim.lease.renew_if_due()
+        except OSError as error:
+            self._stop_for(trouble(error))
 
     def _lose(self, claim: Claim) -> None:
         """Another worker has the cell: the process ends, and nothing is written."""
