@@ -7,7 +7,7 @@ be done exactly once, with the weights of the same run alone, bit for bit.
     python benchmarks/queue_torture.py [--namespaces] [--kills 10]
 
 With --namespaces the workers are two hosts: network, host name and process numbers of their own
-(needs root and `unshare`), and the clock of the second is an hour late where libfaketime is.
+(needs root and `unshare`), and the second one's clock is an hour late (needs a C compiler).
 """
 
 from __future__ import annotations
@@ -69,22 +69,49 @@ NAMESPACES = ("unshare", "--net", "--uts", "--pid", "--fork", "--mount-proc", "-
 MOST_SECONDS = 1800.0
 
 
-def late_clock() -> dict[str, str]:
-    """Environment of a process whose wall clock is an hour late; empty without libfaketime.
+LATE_CLOCK = """
+#define _GNU_SOURCE
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+int clock_gettime(clockid_t id, struct timespec *now) {
+    int failed = syscall(SYS_clock_gettime, id, now);
+    if (id == CLOCK_REALTIME || id == CLOCK_REALTIME_COARSE) now->tv_sec -= 3600;
+    return failed;
+}
+time_t time(time_t *at) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    if (at) *at = now.tv_sec;
+    return now.tv_sec;
+}
+int gettimeofday(struct timeval *at, void *zone) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    at->tv_sec = now.tv_sec, at->tv_usec = now.tv_nsec / 1000;
+    return 0;
+}
+"""
+"""libfaketime breaks Python's sleeping and waiting, which need a monotonic clock as it is."""
 
-    The library alone: its command leaves semaphores behind when it is killed.
-    """
-    for path in Path("/usr/lib").glob("*/faketime/libfaketime.so.1"):
-        return {"LD_PRELOAD": str(path), "FAKETIME": "-1h", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
-    return {}
+
+def late_clock(folder: Path) -> dict[str, str]:
+    """Environment of a process whose wall clock is an hour late; empty without a C compiler."""
+    if shutil.which("cc") is None:
+        return {}
+    library = folder / "late_clock.so"
+    words = ["cc", "-shared", "-fPIC", "-o", str(library), "-xc", "-"]
+    subprocess.run(words, input=LATE_CLOCK, text=True, check=True)
+    return {"LD_PRELOAD": str(library)}
 
 
 class Host:
     """One worker at a time, started again whenever it was killed."""
 
-    def __init__(self, name: str, queue: Path, namespaces: bool, clock_is_late: bool) -> None:
+    def __init__(self, name: str, queue: Path, namespaces: bool, env: dict[str, str]) -> None:
         self.name, self._queue, self._namespaces = name, queue, namespaces
-        self._env = dict(os.environ, **(late_clock() if clock_is_late else {}))
+        self._env = {**os.environ, **env}
         self.log = queue.with_name(f"{name}.txt")
         self.kills = self.suspensions = self.starts = 0
         self.start()
@@ -233,9 +260,10 @@ def main() -> None:
         swept = cells(given.seeds)
         for cell in swept:
             queue.add(cell)
+        late = late_clock(Path(folder)) if given.namespaces else {}
         hosts = [
-            Host(name, queue.path, given.namespaces, given.namespaces and name == "late")
-            for name in _NAMES
+            Host("punctual", queue.path, given.namespaces, {}),
+            Host("late", queue.path, given.namespaces, late),
         ]
         try:
             torture(queue, hosts, given.kills, random.Random(given.seed))
@@ -246,7 +274,7 @@ def main() -> None:
         record = judged(queue, hosts, swept, Path(folder) / "alone")
     record |= {
         "namespaces": given.namespaces,
-        "clock_an_hour_late": given.namespaces and bool(late_clock()),
+        "clock_an_hour_late": bool(late),
         "minutes": (time.monotonic() - begun) / 60,
         "scanline": scanline.__version__,
         "machine": machine_record(),
@@ -255,9 +283,6 @@ def main() -> None:
     show(record)
     if not record["all_once_and_equal"]:
         raise SystemExit(1)
-
-
-_NAMES = ("punctual", "late")
 
 
 def judged(queue: Queue, hosts: list[Host], swept: list[Cell], folder: Path) -> dict[str, Any]:
