@@ -24,6 +24,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,7 @@ SEEDS = 4
 LEASE_SECONDS = 4.0
 NAMESPACES = ("unshare", "--net", "--uts", "--pid", "--fork", "--mount-proc", "--kill-child")
 MOST_SECONDS = 1800.0
+LOST = "was taken over by another worker"
 
 
 LATE_CLOCK = """
@@ -145,15 +147,26 @@ class Host:
         self._process.wait()
         self.kills += 1
 
-    def suspend(self, seconds: float, with_runs: bool) -> None:
+    def suspend(self, with_runs: bool) -> None:
+        """Stops the worker until another has taken its cell over, then lets it find that out."""
         victims = self._worker_and_runs()
         stopped = victims if with_runs else victims[:1]
+        folder = self.run_folder()
         for pid in stopped:
             _send(pid, signal.SIGSTOP)
-        time.sleep(seconds)
+        _wait(lambda: folder is not None and not folder.exists())
         for pid in stopped:
             _send(pid, signal.SIGCONT)
+        _wait(lambda: LOST in self.log.read_text())
         self.suspensions += 1
+
+    def run_folder(self) -> Path | None:
+        """Where the worker's run writes, if it has one."""
+        for pid in self._worker_and_runs():
+            words = _words(pid).split("\0")
+            if "scanline.queue.child" in words:
+                return Path(json.loads(words[words.index("scanline.queue.child") + 1])["folder"])
+        return None
 
     def _worker_and_runs(self) -> list[int]:
         """The worker's process, then those that it has started."""
@@ -215,9 +228,10 @@ def torture(queue: Queue, hosts: list[Host], num_kills: int, chance: random.Rand
         host = chance.choice(hosts)
         num_done, kills = len(queue.tickets("done")), sum(host.kills for host in hosts)
         if not any(host.suspensions for host in hosts) and kills >= 2 and num_done >= 2:
-            holder = _holder(queue, hosts) or host
-            print(f"{num_done} done: {holder.name} is suspended", flush=True)
-            holder.suspend(4 * LEASE_SECONDS, with_runs=chance.random() < 0.5)
+            holder = next((host for host in hosts if host.run_folder()), None)
+            if holder is not None:
+                print(f"{num_done} done: {holder.name} is suspended", flush=True)
+                holder.suspend(with_runs=chance.random() < 0.5)
         elif kills < num_kills or chance.random() < 0.2:
             with_runs = chance.random() < 0.5
             print(f"{num_done} done: {host.name} is killed", flush=True)
@@ -225,23 +239,20 @@ def torture(queue: Queue, hosts: list[Host], num_kills: int, chance: random.Rand
             host.start()
 
 
+def _wait(true: Callable[[], object], seconds: float = 60.0) -> None:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline and not true():
+        time.sleep(0.05)
+
+
 def _wait_for_a_checkpoint(queue: Queue, seen: set[str]) -> set[str]:
     """Waits for one that was not seen before: a kill that loses nothing shows nothing."""
-    deadline = time.monotonic() + 60.0
-    while time.monotonic() < deadline:
-        found = {str(path) for path in queue.path.glob("attempts/*/*-*/checkpoints/0*")}
-        if found - seen:
-            return seen | found
-        time.sleep(0.05)
-    return seen
 
+    def found() -> set[str]:
+        return {str(path) for path in queue.path.glob("attempts/*/*-*/checkpoints/0*")}
 
-def _holder(queue: Queue, hosts: list[Host]) -> Host | None:
-    """A host that has a cell right now."""
-    for host in hosts:
-        if len(host._worker_and_runs()) > 1 and queue.tickets("running"):
-            return host
-    return None
+    _wait(lambda: found() - seen)
+    return seen | found()
 
 
 def main() -> None:
@@ -310,7 +321,7 @@ def judged(queue: Queue, hosts: list[Host], swept: list[Cell], folder: Path) -> 
         "kills": sum(host.kills for host in hosts) - len(hosts),
         "suspensions": sum(host.suspensions for host in hosts),
         "taken_over": words.count("is taken over."),
-        "lost_by_suspended_workers": words.count("was taken over by another worker"),
+        "lost_by_suspended_workers": words.count(LOST),
         "all_once_and_equal": once
         and all(row["equal"] and row["said_done"] <= 1 and not row["inexact"] for row in rows),
     }
