@@ -1,7 +1,7 @@
 """The command line: arguments to calls, nothing else.
 
-Takes `scanline train|evaluate|play|report|compare|bench|reproduce|list ...`; gives an exit code.
-Every setting of a recipe is an option, with the sentence that stands under its field.
+Takes `scanline train|evaluate|play|report|sweep|work|status|compare|bench|reproduce|list ...`;
+gives an exit code. Every setting of a recipe is an option, with the sentence under its field.
 Knows no part: each command is one call into the package, imported when it is needed. `bench`,
 `reproduce` and the list of experiments are entry points of scanline_lab, in the groups
 `scanline.commands` (words and program name to exit code) and `scanline.lists` (names to sentences).
@@ -39,6 +39,9 @@ USAGE = """scanline: train Atari agents fast on the machine at hand
   scanline evaluate RUN [options]          play whole games with a run's weights
   scanline play RUN [options]              film a game as mp4 and gif
   scanline report RUN...                   a page of curves, rates and settings
+  scanline sweep QUEUE [options]           many runs: add a cell for every combination of settings
+  scanline work QUEUE [options]            carry out cells, with other workers on any machines
+  scanline status QUEUE                    what is done, running and failed
   scanline compare QUEUE|RUN... [options]  scores with intervals, per game and over games
   scanline bench training|emulation        measure rates, beside the peers' in the same run
   scanline bench learners                  one learner on one core against several
@@ -96,6 +99,9 @@ def _command(name: str) -> Callable[[list[str]], int]:
         "evaluate": _evaluate,
         "play": _play,
         "report": _report,
+        "sweep": _queue("sweep"),
+        "work": _queue("work"),
+        "status": _queue("status"),
         "compare": _compare,
         "list": _list,
     }
@@ -293,6 +299,18 @@ def _report(words: list[str]) -> int:
         path = reports.write(options.runs, options.out)
     print(f"The report is {path}")
     return 0
+
+
+def _queue(name: str) -> Callable[[list[str]], int]:
+    def call(words: list[str]) -> int:
+        from .queue import command
+
+        if not words:
+            raise RefusedError(f"{name} needs the folder of a queue, e.g. `scanline {name} q`.")
+        run: Callable[[list[str], str], int] = getattr(command, name)
+        return run(words, f"{PROGRAM} {name}")
+
+    return call
 
 
 def _compare(words: list[str]) -> int:
