@@ -16,13 +16,15 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .. import __version__, recipes
+from .. import recipes
 from ..errors import UserError
-from ..runners.folder import MAY_DIFFER
+from ..runners.folder import MAY_DIFFER, versions
 from ..settings import nested_deeper
 from ..training import Plan, make_plan
 
 FORMAT_VERSION = 1
+VERSION = versions()["scanline"]
+"""The scanline that runs here."""
 _SHAPE = {
     "recipe": str,
     "recipe_sha256": str,
@@ -53,7 +55,7 @@ class Cell:
     seed: int
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Settings that differ from the recipe's, by public name, and both numbers of threads."""
-    scanline: str = __version__
+    scanline: str = VERSION
     """Version that wrote the cell; no part of its id."""
 
     @property

@@ -26,7 +26,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from .. import __version__
 from ..errors import UserError
 from ..runners.durable import (
     disk_errors,
@@ -36,7 +35,7 @@ from ..runners.durable import (
     write_synced,
 )
 from . import attempts
-from .cells import Cell, CellError, read_cell
+from .cells import VERSION, Cell, CellError, read_cell
 
 State = Literal["pending", "running", "done", "failed"]
 STATES: tuple[State, ...] = ("pending", "running", "done", "failed")
@@ -108,9 +107,9 @@ class Queue:
             ) from error
         if version > FORMAT_VERSION:
             raise QueueError(f"The queue {path} was written by a newer scanline; update this one.")
-        if found != __version__ and not any_version:
+        if found != VERSION and not any_version:
             raise QueueError(
-                f"The queue {path} was written by scanline {found}, and this is {__version__}: "
+                f"The queue {path} was written by scanline {found}, and this is {VERSION}: "
                 "results of two versions would be mixed; use that version, or give --any-version."
             )
         return cls(path, found)
@@ -125,9 +124,9 @@ class Queue:
         with disk_errors(f"the queue {path}", _REMEDY):
             for name in _FOLDERS:
                 (path / name).mkdir(parents=True, exist_ok=True)
-            record = {"format_version": FORMAT_VERSION, "scanline": __version__}
+            record = {"format_version": FORMAT_VERSION, "scanline": VERSION}
             replace_file(path / _RECORD, (json.dumps(record) + "\n").encode())
-        return cls(path, __version__)
+        return cls(path, VERSION)
 
     # Cells
 

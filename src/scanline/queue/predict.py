@@ -19,12 +19,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from .. import __version__, settings, training
+from .. import settings, training
 from ..recipes import trust
 from ..reports import runs as reports
 from ..runners.durable import replace_file
 from ..training import Plan
-from .cells import Cell
+from .cells import VERSION, Cell
 
 SECONDS = 5.0
 """Training time of a short run."""
@@ -140,7 +140,7 @@ def _key(cell: Cell) -> str:
     """What a rate depends on: this machine, and everything but seed and length."""
     about = {k: v for k, v in cell.settings.items() if k not in ("agent_steps", "learning_rate")}
     about |= {"recipe": cell.recipe_sha256 or cell.recipe, "game": cell.game}
-    about |= {"host": platform.node(), "scanline": __version__}
+    about |= {"host": platform.node(), "scanline": VERSION}
     return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
 
 

@@ -18,11 +18,11 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import Protocol
 
-from .. import __version__, processes
+from .. import processes
 from ..errors import UserError
 from ..runners.durable import DiskError
 from . import child
-from .cells import Cell
+from .cells import VERSION, Cell
 from .child import Order
 from .code import Permission
 from .folder import Queue, Ticket, trouble
@@ -257,9 +257,9 @@ class Worker:
         return cell
 
     def _refuse_other_version(self, cell: Cell) -> None:
-        if cell.scanline != __version__ and not self.settings.any_version:
+        if cell.scanline != VERSION and not self.settings.any_version:
             raise UserError(
-                f"it was written by scanline {cell.scanline}, and this is {__version__}; use that "
+                f"it was written by scanline {cell.scanline}, and this is {VERSION}; use that "
                 "version, or give --any-version."
             )
 
