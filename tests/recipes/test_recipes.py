@@ -102,7 +102,8 @@ def unnamed(recipe: Recipe) -> str:
 def test_the_row_retuned_for_a_cpu_says_what_it_changes() -> None:
     recipe, published = recipes.find("vtrace"), recipes.find("cule-vtrace")
     assert (recipe.network, recipe.algorithm.entropy_coef) == ("nips-orthogonal", 0.003)
-    assert recipe.store.window_agent_steps == 7 * recipe.store.num_blocks, "every step once"
+    rollout, blocks = recipe.sampling.horizon_agent_steps, recipe.store.num_blocks
+    assert recipe.store.window_agent_steps == rollout * blocks, "every step once"
     undone = recipe.replace(
         network="cule",
         entropy_coef=0.01,

@@ -49,7 +49,7 @@ ATTEMPTS_OF_RACES = 2
         ("accelerated-ppo", {"rollout_samples": 512}),
         ("cule-a2c", {"learning_rate": 3e-3}),
         ("cule-vtrace", {"learning_rate": 3e-3, "num_blocks": 4, "window_agent_steps": 8}),
-        ("vtrace", {"learning_rate": 3e-3, "num_envs": 18}),
+        ("vtrace", {"learning_rate": 3e-3}),
         ("cule-ppo", {"learning_rate": 2.5e-3, "rollout_agent_steps": 32}),
         ("dqn", REPLAY | {"learning_rate": 5e-4}),
         ("accelerated-dqn", REPLAY | {"learning_rate": 5e-4}),
