@@ -16,6 +16,7 @@ from . import (
     accelerated_secondary,
     cule,
     cule_load,
+    evidence,
     fast_dqn,
     fast_dqn_timeline,
     ga3c,
@@ -59,6 +60,7 @@ _PAPERS = (
     ga3c_epsilon.EXPERIMENTS,
     paac.EXPERIMENTS,
     pong.EXPERIMENTS,
+    evidence.EXPERIMENTS,
 )
 
 EXPERIMENTS: Mapping[str, Experiment] = {each.name: each for paper in _PAPERS for each in paper}

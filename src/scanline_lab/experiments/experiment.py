@@ -50,10 +50,12 @@ class Experiment:
     """Whose result it is, and where it stands."""
     cells: Callable[[Scale], Sequence[Cell]]
     """What is measured at a scale, in order."""
-    measure: Callable[[Cell, Results], Result]
-    """One cell; the second argument holds the results of the cells before it."""
     tables: Callable[[Scale, Results], Sequence[Table]]
     """Results in the form of the paper, beside its numbers."""
+    measure: Callable[[Cell, Results], Result] | None = None
+    """One cell; the second argument holds the results of the cells before it."""
+    measure_run: Callable[[Path], Result] | None = None
+    """Instead of `measure`: cells are training runs of a queue, and this reads a finished one."""
     claims: Sequence[Claim] = ()
     """What the paper says, to be confirmed or contradicted."""
     plot: Callable[[Scale, Results, Path], None] | None = None

@@ -25,12 +25,15 @@ from scanline.runners.lock import Lock
 from scanline.runners.machine import machine_record
 
 from ..tables import Table
+from . import over_queue
 from .claims import Judged, judge
-from .experiment import SCALES, Cell, Experiment, Result, Scale
+from .experiment import SCALES, Cell, Experiment, Result, Results, Scale
 
 Say = Callable[[str], None]
 Record = Mapping[str, Any]
+Measure = Callable[[Cell, Results], Result]
 REPORT, RESULTS, PLOT, CELLS = "report.md", "results.json", "plot.png", "cells"
+QUEUE = "queue"
 
 
 class KeptCellError(UserError):
@@ -95,13 +98,15 @@ def measure_all(
     asked = _asked(cells, only)
     kept = _kept([cell for cell in cells if not (fresh and cell.name in asked)], folder)
     cells = [cell for cell in cells if cell.name in asked or cell.name in kept]
+    missing_cells = [cell for cell in cells if cell.name not in kept]
+    measure = _measure_of(experiment, missing_cells, folder.parent / QUEUE)
     records: dict[str, Record] = {}
     begun, num_new = time.monotonic(), 0
     for number, cell in enumerate(cells, start=1):
         if cell.name in kept:
             records[cell.name] = kept[cell.name]
             continue
-        records[cell.name] = _measured(experiment, cell, records)
+        records[cell.name] = _measured(experiment, measure, cell, records)
         _keep(folder, cell, records[cell.name])
         num_new += 1
         missing = sum(later.name not in kept for later in cells[number:])
@@ -111,11 +116,29 @@ def measure_all(
     return records
 
 
-def _measured(experiment: Experiment, cell: Cell, before: Mapping[str, Record]) -> Record:
+def _measure_of(experiment: Experiment, cells: Sequence[Cell], queue: Path) -> Measure:
+    """How one of the cells is measured; runs of a queue are carried out first, side by side."""
+    if experiment.measure is not None:
+        return experiment.measure
+    read = experiment.measure_run
+    assert read is not None, "an experiment has one of measure and measure_run"
+    folders = over_queue.carry_out(cells, queue) if cells else {}
+
+    def measured(cell: Cell, before: Results) -> Result:
+        if cell.name not in folders:
+            raise RuntimeError(f"its run has failed; see `scanline status {queue}`")
+        return read(folders[cell.name])
+
+    return measured
+
+
+def _measured(
+    experiment: Experiment, measure: Measure, cell: Cell, before: Mapping[str, Record]
+) -> Record:
     begun = time.monotonic()
     results = {name: record["result"] for name, record in before.items()}
     try:
-        result = experiment.measure(cell, results)
+        result = measure(cell, results)
     except UserError:
         raise
     except Exception as error:
