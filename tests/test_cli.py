@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import scanline
 from scanline import cli
 from scanline.algorithms import ActorCritic
 from scanline.errors import UserError
@@ -103,6 +104,29 @@ def test_help_names_every_setting_with_its_sentence(capsys: pytest.CaptureFixtur
 def test_no_words_give_the_usage(capsys: pytest.CaptureFixture[str]) -> None:
     assert run() == 0
     assert "scanline train RECIPE GAME" in capsys.readouterr().out
+
+
+def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--version") == 0
+    assert capsys.readouterr().out == f"scanline {scanline.__version__}\n"
+
+
+@pytest.mark.parametrize("command", ["list", "bench"])
+def test_help_of_a_command_with_names_is_no_mistake(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(command, "--help") == 0
+    assert f"usage: scanline {command}" in capsys.readouterr().out
+
+
+def test_a_reader_that_leaves_is_met_with_silence() -> None:
+    words = [sys.executable, "-m", "scanline", "list", "games"]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout is not None and process.stderr is not None
+    process.stdout.close()
+    said = process.stderr.read()
+    assert (process.wait(60), said) == (128 + signal.SIGPIPE, b"")
+    process.stderr.close()
 
 
 def test_a_run_that_fails_inside_is_a_traceback_and_exit_code_1(

@@ -31,6 +31,7 @@ from .errors import MissingPackageError, RefusedError, UserError
 
 PROGRAM = "scanline"
 _LAB_COMMANDS = ("bench", "reproduce")
+_HELP = ("-h", "--help", "help")
 _NOT_OPTIONS = {"name", "summary", "source", "source_sha256", "game"}
 
 USAGE = """scanline: train Atari agents fast on the machine at hand
@@ -47,6 +48,7 @@ USAGE = """scanline: train Atari agents fast on the machine at hand
   scanline bench learners                  one learner on one core against several
   scanline reproduce EXPERIMENT [options]  measure a paper's table or figure again
   scanline list WHAT                       recipes, games, experiments, protocols, ...
+  scanline --version
 
 RECIPE is a name (`scanline list recipes`) or a file of your own (./my_recipe.py).
 GAME is a name (`scanline list games`) or any Gymnasium id."""
@@ -59,13 +61,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from . import networks
 
         networks.own_process()
-    if not words or words[0] in ("-h", "--help", "help"):
-        print(USAGE)
-        return 0
     try:
-        return _command(words[0])(words[1:])
+        code = _ran(words)
+        sys.stdout.flush()
+        return code
     except UserError as error:
         return _mistake(str(error))
+    except BrokenPipeError:
+        return _unread()
     except OSError as error:
         from .runners.durable import refusal_of
 
@@ -78,6 +81,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if arguments is None:
             _end_now(code)
         return code
+
+
+def _ran(words: list[str]) -> int:
+    if not words or words[0] in _HELP:
+        print(USAGE)
+        return 0
+    if words[0] == "--version":
+        from .runners.folder import versions
+
+        print(f"{PROGRAM} {versions()['scanline']}")
+        return 0
+    return _command(words[0])(words[1:])
+
+
+def _unread() -> int:
+    """The reader of a pipe has gone, e.g. `| head`: nothing more is said, at the exit too."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 128 + signal.SIGPIPE
 
 
 def _end_now(code: int) -> NoReturn:
@@ -321,6 +342,9 @@ def _compare(words: list[str]) -> int:
 
 def _list(words: list[str]) -> int:
     lists = _lists()
+    if words[:1] and words[0] in _HELP:
+        print(f"usage: {PROGRAM} list WHAT\n\nWHAT is one of {', '.join(lists)}.")
+        return 0
     if not words or words[0] not in lists:
         raise RefusedError(f"list needs one of {', '.join(lists)}.")
     rows = lists[words[0]]()

@@ -18,6 +18,10 @@ from .rows import Row, write_json
 
 def run(words: list[str], program: str) -> int:
     """The command: the first word names the bench."""
+    if words[:1] and words[0] in ("-h", "--help"):
+        print(f"usage: {program} NAME [options]\n\nNAME is one of {', '.join(BENCHES)};")
+        print(f"`{program} NAME --help` has the options of each.")
+        return 0
     if not words or words[0] not in BENCHES:
         raise RefusedError(f"bench needs one of {', '.join(BENCHES)}.")
     return BENCHES[words[0]](words[1:], f"{program} {words[0]}")
