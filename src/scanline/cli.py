@@ -62,9 +62,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         networks.own_process()
     try:
-        code = _ran(words)
+        ended = _ran(words)
         sys.stdout.flush()
-        return code
+        return ended
     except UserError as error:
         return _mistake(str(error))
     except BrokenPipeError:

@@ -52,6 +52,13 @@ class Spans:
         finally:
             self.mark(before)
 
+    @contextmanager
+    def untimed(self) -> Iterator[None]:
+        """What passes inside belongs to no part."""
+        self.mark(self._part)
+        yield
+        self._since_ns = self._clock_ns()
+
     def share(self, split_seconds: Mapping[str, float]) -> None:
         """Gives the time of `other` since the last call to the parts in which others spent theirs.
 

@@ -216,9 +216,7 @@ class Fleet:
 
     def turn(self, session: Session) -> None:
         """Listens once; notes what learners tell, and who is silent."""
-        if self._crew is None:
-            self.start()
-        assert self._crew is not None
+        assert self._crew is not None, "start it first"
         for rank, _, report in self._crew.answers(_LISTEN_SECONDS):
             self._silence.heard(rank)
             self._note(session, rank, report)

@@ -118,12 +118,10 @@ class FreeRun:
         self._silence = Silence[str](pace.silent_seconds)
         self._tally, self._tallying = Tally(), threading.Lock()
         self._updates = itertools.count()
-        self._started = False
         self._seen = Seen()
 
     def start(self) -> None:
         """Starts the games and the threads."""
-        self._started = True
         self.parts.sampler.begin(self.controller.counts.agents)
         self._seen = Seen.of(self.parts)
         self._silence.heard(RUN)
@@ -137,8 +135,6 @@ class FreeRun:
 
     def turn(self, session: Session) -> None:
         """Waits a moment, then tells the session what happened meanwhile."""
-        if not self._started:
-            self.start()
         session.spans.mark(OTHER)
         time.sleep(_TURN_SECONDS)
         self._hands.check()

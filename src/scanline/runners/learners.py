@@ -132,11 +132,13 @@ class Following:
         return self._told.replay_segment_agent_steps
 
     @contextmanager
-    def running(self, saved: Mapping[str, Saved], begin: Callable[[], object]) -> Iterator[None]:
+    def running(
+        self, saved: Mapping[str, Saved], begin: Callable[[bool], object]
+    ) -> Iterator[None]:
         """Loads with the leading learner or begins anew, and saves with it at the end."""
         self._saved = saved
         if self._told.resumed_at is None:
-            begin()
+            begin(False)
         else:
             self.progress.advance(self._told.resumed_at)
             self.progress.turn = self._told.turn

@@ -145,11 +145,12 @@ class Session:
         self,
         saved: Mapping[str, Saved],
         resume: bool,
-        begin: Callable[[], object] = lambda: None,
+        begin: Callable[[bool], object] = lambda is_resumed: None,
     ) -> Iterator[None]:
         """Opens everything, loads the last checkpoint or begins anew, and saves at the end.
 
-        Time counts from here on: what `begin` takes, e.g. to start the games, is no training.
+        Time counts from here on: what `begin` takes, e.g. to start games or processes, is no
+        training. It is called with whether a checkpoint was loaded.
         """
         self._saved = {**saved, "progress": self.progress, "spans": self.spans}
         if self.evaluations is not None:
@@ -161,8 +162,10 @@ class Session:
             self.signals.say = self._live.say
             self.spans.restart()
             with self._live.during("Loading the checkpoint" if resume else "Starting the games"):
-                if not self._loaded(self._checkpoints.latest() if resume else None):
-                    begin()
+                is_resumed = self._loaded(self._checkpoints.latest() if resume else None)
+                with self.spans.untimed():
+                    begin(is_resumed)
+                if not is_resumed:
                     self.spans.restart()
             self._mark(self.exactness.begin())
             self._saves.saved(self.progress.agent_steps)

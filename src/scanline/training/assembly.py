@@ -163,8 +163,10 @@ class Parts:
         """What a measurement of this run should tell besides its rates."""
         return {}
 
-    def begin(self) -> None:
+    def begin(self, is_resumed: bool) -> None:
         """Starts the games of a run that was not resumed."""
+        if is_resumed:
+            return
         sampling = self.plan.recipe.sampling
         for sampler in self.samplers:
             sampler.reset(sampling.decorrelation_agent_steps, sampling.decorrelation_draw)

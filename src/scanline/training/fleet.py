@@ -113,7 +113,8 @@ class FleetParts:
         lags = self.fleet.lags.counts
         return {"learners": self.fleet.num_learners, "policy_lag": dict(sorted(lags.items()))}
 
-    def begin(self) -> None:
+    def begin(self, is_resumed: bool) -> None:
+        """Starts the learners' processes, before the clock and the view of the run."""
         self.fleet.start()
 
     def loop(self, run: Session) -> None:

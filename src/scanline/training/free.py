@@ -111,7 +111,8 @@ class FreeParts:
             "controller": free.controller.rows(),
         }
 
-    def begin(self) -> None:
+    def begin(self, is_resumed: bool) -> None:
+        """Starts games and threads, before the clock and the view of the run."""
         self.run.free.start()
 
     def loop(self, run: Session) -> None:
