@@ -38,10 +38,10 @@ from typing import Any
 import scanline
 from scanline import cli, recipes
 from scanline.parameters import CentralSettings
-from scanline.runners import durable
-from scanline.runners.checkpoint import load_latest
 from scanline.runners.concurrent import Concurrent
 from scanline.runners.free_running import FreeRunning
+from scanline.runs import durable
+from scanline.runs.checkpoint import load_latest
 from scanline.stores import ReplaySettings, RolloutSettings, WindowSettings
 
 GAME = "pong"

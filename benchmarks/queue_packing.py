@@ -20,7 +20,7 @@ from typing import Any
 from scanline.processes import granted_core_ids
 from scanline.queue.folder import Queue
 from scanline.queue.sweep import made_of
-from scanline.runners.machine import machine_record
+from scanline.runs.machine import machine_record
 
 
 def packed(game: str, cores: int, slots: int, given: argparse.Namespace) -> dict[str, Any]:

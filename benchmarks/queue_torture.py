@@ -32,7 +32,7 @@ import scanline
 from scanline.queue.cells import Cell
 from scanline.queue.folder import Queue
 from scanline.queue.result import read_result, weights_sha256
-from scanline.runners.machine import machine_record
+from scanline.runs.machine import machine_record
 from scanline.training import carry_out
 
 CATCH = "scanline/Catch-v0"

@@ -18,8 +18,8 @@ from pathlib import Path
 import torch
 
 from scanline.records import Experience, Spaces
-from scanline.runners.checkpoint import Checkpoints, CheckpointSettings
-from scanline.runners.replay_rows import ReplayRows
+from scanline.runs.checkpoint import Checkpoints, CheckpointSettings
+from scanline.runs.replay_rows import ReplayRows
 from scanline.stores import (
     NStep,
     PrioritisedSampling,

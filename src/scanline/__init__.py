@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import algorithms, networks, parameters, records, returns, samplers, stores
-    from .engines.console import Console
-    from .engines.making import make
+    from .envs.console import Console
+    from .envs.making import make
     from .recipes import Recipe
     from .training.scoring import evaluate, load_policy
     from .training.train import Run, train
@@ -42,12 +42,12 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Console": ".engines.console",
+    "Console": ".envs.console",
     "Recipe": ".recipes",
     "Run": ".training.train",
     "evaluate": ".training.scoring",
     "load_policy": ".training.scoring",
-    "make": ".engines.making",
+    "make": ".envs.making",
     "train": ".training.train",
 }
 """Module of every public name that is no module itself."""

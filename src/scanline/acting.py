@@ -16,7 +16,8 @@ from torch import Tensor
 
 from . import draws
 from .draws import SAMPLED, Choice
-from .records import ActContext, Acted, Algorithm, Policy, Views
+from .interfaces import Algorithm, Policy
+from .records import ActContext, Acted, Views
 
 Source = Callable[[], tuple[Views, int]]
 """Gives the views to act with and the number of updates in them."""

@@ -70,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         return _unread()
     except OSError as error:
-        from .runners.durable import refusal_of
+        from .runs.durable import refusal_of
 
         if not (sentence := refusal_of(error)):
             raise
@@ -88,7 +88,7 @@ def _ran(words: list[str]) -> int:
         print(USAGE)
         return 0
     if words[0] == "--version":
-        from .runners.folder import versions
+        from .runs.folder import versions
 
         print(f"{PROGRAM} {versions()['scanline']}")
         return 0
@@ -172,7 +172,7 @@ def _train(words: list[str]) -> int:
             return 0
         raise RefusedError("train needs a recipe and a game, e.g. `scanline train paac pong`.")
     from . import settings, training
-    from .runners.stopping import Signals
+    from .runs.stopping import Signals
 
     plan = training.make_plan(*positional)
     given = _parse(plan, words[2:], f"{PROGRAM} train {' '.join(positional)}")
@@ -311,7 +311,7 @@ class ReportOptions:
 
 def _report(words: list[str]) -> int:
     from . import reports
-    from .runners.durable import disk_errors
+    from .runs.durable import disk_errors
 
     if not words:
         raise RefusedError("report needs the folder of a run, e.g. `scanline report runs/x`.")

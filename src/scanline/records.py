@@ -7,10 +7,10 @@ Knows no engine, network, store or algorithm, so that all of them can agree on i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -23,15 +23,6 @@ from .spaces import StepArrays as StepArrays
 
 State = dict[str, Any]
 """What a part saves: tensors, arrays, numbers, strings, and lists or dictionaries of these."""
-
-
-@runtime_checkable
-class Saved(Protocol):
-    """A part that a checkpoint holds."""
-
-    def state(self) -> State: ...
-
-    def load(self, state: State) -> None: ...
 
 
 class PolicyValue(NamedTuple):
@@ -282,101 +273,6 @@ class LossResult:
     """Detached scalars, read only when a row is written."""
     priorities: Tensor | None = None
     """[N] new priorities of the batch."""
-
-
-@runtime_checkable
-class Algorithm(Protocol):
-    """Pure functions over frozen settings; `algorithms.Defaults` supplies all but `loss`."""
-
-    @property
-    def head(self) -> str:
-        """The network head it needs: 'policy-value', 'q', 'dueling', 'categorical', ..."""
-
-    def columns(self, spaces: Spaces) -> Mapping[str, Column]:
-        """Columns that `act` gives and the store must keep."""
-
-    def init(self, spaces: Spaces) -> Mapping[str, Tensor]:
-        """Its own state: tensors only."""
-
-    def spanning(self, agent_steps: int) -> Algorithm:
-        """The same algorithm, with schedules that span a run stretched over these agent steps."""
-
-    @property
-    def evaluation_choice(self) -> Choice:
-        """How evaluations choose actions, unless a user says otherwise."""
-
-    def inputs(self, views: Views, observations: Tensor) -> Tensor:
-        """What the network reads: observations, or what the algorithm's state makes of them."""
-
-    def act(self, outputs: Outputs, context: ActContext) -> Acted:
-        """Network outputs to actions, without gradient."""
-
-    def prepare(self, views: Views, slot: Slot) -> Experience:
-        """Once per rollout, without gradient: returns, advantages, targets."""
-
-    def loss(self, views: Views, batch: Batch) -> LossResult:
-        """Losses by parameter group, with gradient."""
-
-
-@runtime_checkable
-class Store(Saved, Protocol):
-    """Owns the arrays between acting and learning."""
-
-    def slot(self) -> Slot:
-        """Where the sampler writes next."""
-
-    def put(self, experience: Experience) -> None:
-        """Commits the slot."""
-
-    def batches(self) -> Iterator[Batch]:
-        """What the learner may see now, from where the last call was left."""
-
-    @property
-    def owes(self) -> bool:
-        """Whether `batches` would give one."""
-
-    def feedback(self, batch: Batch, priorities: Tensor | None) -> None:
-        """New priorities for what was drawn."""
-
-
-Metric = Tensor | float
-"""A detached scalar; a tensor may still be under way on its device."""
-
-
-class Parameters(Protocol):
-    """Owns the weights, and is the one place where they change."""
-
-    def read(self) -> Views:
-        """The parameter sets to use now."""
-
-    def keep(self, state: Mapping[str, Tensor] | None) -> None:
-        """Replaces the algorithm's state; None keeps the old one."""
-
-    def apply(
-        self, views: Views, losses: Mapping[str, Tensor], agent_steps: int
-    ) -> Mapping[str, Metric]:
-        """One update by the losses of these views; gives its norms and rate by their log names."""
-
-
-class Policy(Protocol):
-    """A network, a parameter source and an algorithm's `act`, as one function."""
-
-    @property
-    def version(self) -> int:
-        """Updates in the weights that it acts with."""
-
-    def __call__(self, observations: Tensor, uniforms: Tensor, agent_steps: int) -> Acted:
-        """Actions and columns for observations [b, S, *frame] and draws [b, 2]."""
-
-
-class Sampler(Protocol):
-    """Steps environments with a policy."""
-
-    def collect(self, policy: Policy, into: Slot) -> Slot:
-        """Fills a slot; gives it, or another one that is full."""
-
-    def drain_episodes(self) -> list[EpisodeEnd]:
-        """Games finished since the last call."""
 
 
 class EpisodeEnd(NamedTuple):

@@ -25,8 +25,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from scanline import networks, settings
-from scanline.runners.clock import EVALUATION, Spans
-from scanline.runners.session import Session
+from scanline.runs.clock import EVALUATION, Spans
+from scanline.runs.session import Session
 from scanline.training import Attachments, Plan, learners, open_session, prepared
 from scanline.training.attachments import Pause
 from scanline.training.train import Runnable, centrally, follow

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from algorithms.q_networks import in_double, random_batch, views
 from algorithms.test_projection import by_definition
 from scanline.algorithms import CategoricalDqn, EpsilonGreedy
-from scanline.records import ActContext, Algorithm, Batch, QDistribution, Views
+from scanline.interfaces import Algorithm
+from scanline.records import ActContext, Batch, QDistribution, Views
 from scanline.settings import check_unique, leaves
 
 NUM_ATOMS = 11

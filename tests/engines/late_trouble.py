@@ -8,7 +8,7 @@ from typing import Any
 
 import gymnasium
 
-from scanline.engines.catch import Catch
+from scanline.envs.catch import Catch
 
 RAISES, DIES = "LateRaise-v0", "LateDeath-v0"
 

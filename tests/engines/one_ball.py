@@ -7,6 +7,6 @@ import gymnasium
 if "OneBall-v0" not in gymnasium.registry:
     gymnasium.register(
         "OneBall-v0",
-        entry_point="scanline.engines.catch:Catch",
+        entry_point="scanline.envs.catch:Catch",
         kwargs={"balls": 1, "terminal_reward_only": True},
     )

@@ -12,7 +12,7 @@ import toys
 import scanline
 from scanline import protocols
 from scanline.engines import ProtocolRefusedError, interface
-from scanline.engines.vector import EngineVectorEnv
+from scanline.envs.vector import EngineVectorEnv
 from scanline.protocols import Protocol
 
 GAMES = {"native": "breakout", "ale": "breakout", "gymnasium": "scanline/Catch-v0"}

@@ -11,7 +11,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from scanline.engines.catch import Catch
+from scanline.envs.catch import Catch
 
 catch_with_lives = functools.partial(gymnasium.make, "scanline/Catch-v0", size=10, balls=4, lives=2)
 

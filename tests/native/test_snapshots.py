@@ -18,7 +18,7 @@ from batches import Player
 
 import scanline
 from scanline import games
-from scanline.engines.vector import _MAGIC, EngineVectorEnv
+from scanline.envs.vector import _MAGIC, EngineVectorEnv
 
 pytest.importorskip("ale_py", reason="ale-py brings the ROMs")
 

@@ -6,11 +6,12 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from scanline.interfaces import Saved
 from scanline.networks import build
 from scanline.parameters import LocalParameters, OptimiserSettings
 from scanline.parameters.local import clip_factor
 from scanline.parameters.optimisers import build_optimiser
-from scanline.records import PolicyValue, Saved, Spaces
+from scanline.records import PolicyValue, Spaces
 
 SETTINGS = OptimiserSettings(decay=0.0, epsilon=1.0)
 """Without memory: p -= rate * g / (|g| + 1)."""

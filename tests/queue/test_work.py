@@ -14,7 +14,7 @@ from scanline.queue.cells import Cell
 from scanline.queue.code import Permission
 from scanline.queue.folder import Queue, Ticket
 from scanline.queue.work import Worker, WorkSettings
-from scanline.runners.durable import DiskError
+from scanline.runs.durable import DiskError
 
 LEASE = 10.0
 

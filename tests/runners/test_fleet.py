@@ -7,8 +7,8 @@ from typing import Any
 import torch
 
 from scanline.records import EpisodeEnd, Slot, Spaces
-from scanline.runners import fleet
-from scanline.runners.fleet import Board, Journal, Report, StoreSide
+from scanline.runners import supervise as fleet
+from scanline.runners.supervise import Board, Journal, Report, StoreSide
 
 SPACES = Spaces(frame_shape=(2,), frame_dtype="float32", stack=1, num_actions=2)
 

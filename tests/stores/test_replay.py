@@ -12,7 +12,8 @@ import pytest
 import torch
 from hypothesis import given, settings
 
-from scanline.records import Column, Experience, Slot, Spaces, Store
+from scanline.interfaces import Store
+from scanline.records import Column, Experience, Slot, Spaces
 from scanline.stores import (
     NStep,
     PrioritisedSampling,

@@ -15,7 +15,7 @@ import scanline
 from scanline import cli, training
 from scanline._native import layer_threads
 from scanline.networks import kernels
-from scanline.runners.session import Session
+from scanline.runs.session import Session
 from scanline_lab.timing import Stretch, timed
 
 CATCH = "scanline/Catch-v0"

@@ -15,7 +15,7 @@ import pytest
 import scanline
 from scanline import reports, settings, training
 from scanline.errors import UserError
-from scanline.runners.folder import RunFolder, read_record
+from scanline.runs.folder import RunFolder, read_record
 
 CATCH = "scanline/Catch-v0"
 OTHERS = (None, True, -1, 10**400, 0.5, float("inf"), "text", ["x"], {"a": 1})

@@ -14,7 +14,7 @@ import pytest
 import torch
 
 import scanline
-from scanline.runners.checkpoint import load_latest
+from scanline.runs.checkpoint import load_latest
 
 CATCH = "scanline/Catch-v0"
 SETTINGS = {

@@ -13,7 +13,7 @@ import pytest
 
 import small_disk
 from scanline import cli
-from scanline.runners.checkpoint import load_latest
+from scanline.runs.checkpoint import load_latest
 
 CATCH = "scanline/Catch-v0"
 NEVER = "1000000000"
@@ -121,7 +121,7 @@ def test_a_page_that_does_not_fit_at_the_end_costs_no_run(
     disk: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The disk is filled by the last word of the run, right before its page is written."""
-    from scanline.runners.live import LiveView
+    from scanline.runs.live import LiveView
 
     monkeypatch.setattr(LiveView, "finish", lambda *given: small_disk.fill(disk))
     with pytest.warns(UserWarning, match="No report was written"):

@@ -11,8 +11,8 @@ import pytest
 import scanline
 from scanline import recipes
 from scanline.engines.gymnasium import GymnasiumEngine
-from scanline.runners.checkpoint import load_latest
-from scanline.runners.folder import read_record
+from scanline.runs.checkpoint import load_latest
+from scanline.runs.folder import read_record
 from scanline.stores import Replay
 from scanline.training import exact
 

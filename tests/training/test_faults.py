@@ -26,10 +26,10 @@ from scanline.engines import EngineError
 from scanline.engines.gymnasium import GymnasiumEngine
 from scanline.parameters import NotFiniteGradientError
 from scanline.processes import WorkerLost
-from scanline.runners.checkpoint import load_latest
 from scanline.runners.crew import StuckError
 from scanline.runners.hands import Hands
-from scanline.runners.session import NotFiniteError
+from scanline.runs.checkpoint import load_latest
+from scanline.runs.session import NotFiniteError
 
 CATCH = "scanline/Catch-v0"
 ENDS_WITHIN_SECONDS = 20.0

@@ -16,8 +16,8 @@ import pytest
 
 import scanline
 from scanline.parameters import LocalParameters
-from scanline.runners.checkpoint import load_latest
-from scanline.runners.stopping import Interrupted
+from scanline.runs.checkpoint import load_latest
+from scanline.runs.stopping import Interrupted
 from scanline.samplers import LockstepSampler
 from training.test_determinism import BLOCKS, REPLAY, SETTINGS, STEADY, assert_equal_runs
 

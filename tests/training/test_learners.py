@@ -22,8 +22,8 @@ import torch
 import scanline
 from scanline import training
 from scanline.parameters import LocalParameters
-from scanline.runners.checkpoint import load_latest
-from scanline.runners.folder import read_record
+from scanline.runs.checkpoint import load_latest
+from scanline.runs.folder import read_record
 from training.standing_pair import StandingPair
 from training.test_determinism import PLAIN, REPLAY, SETTINGS, STEADY, assert_equal_runs
 from training.test_interruptions import at_call

@@ -13,7 +13,7 @@ import pytest
 import scanline
 from scanline import recipes, settings
 from scanline.algorithms import ActorCritic
-from scanline.runners.folder import RunFolderError
+from scanline.runs.folder import RunFolderError
 from scanline.training.plan import Plan, make_plan, plan_from
 
 CATCH = "scanline/Catch-v0"

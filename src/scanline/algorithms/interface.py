@@ -15,17 +15,8 @@ from torch import Tensor
 
 from .. import draws
 from ..draws import SAMPLED, Choice
-from ..records import (
-    ActContext,
-    Acted,
-    Algorithm,
-    Column,
-    Experience,
-    Outputs,
-    Slot,
-    Spaces,
-    Views,
-)
+from ..interfaces import Algorithm
+from ..records import ActContext, Acted, Column, Experience, Outputs, Slot, Spaces, Views
 from ..returns import Path
 
 

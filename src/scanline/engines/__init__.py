@@ -17,10 +17,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 # Not `import gymnasium`: the submodule of that name would take its place in this package.
-from gymnasium import registry
+from gymnasium import register, registry
 
 from .. import games
-from . import catch
 from .interface import (
     Autoreset,
     Engine,
@@ -160,4 +159,6 @@ def build(name: str, settings: EngineSettings) -> Engine:
     return engine
 
 
-catch.register()
+TOY = "scanline/Catch-v0"
+if TOY not in registry:
+    register(TOY, entry_point="scanline.envs.catch:Catch")

@@ -24,7 +24,8 @@ import numpy as np
 
 from ..engines.interface import Engine
 from ..errors import MissingPackageError, RefusedError
-from ..records import Array, Policy, Slot, to_array
+from ..interfaces import Policy
+from ..records import Array, Slot, to_array
 from ..samplers import LockstepSampler
 
 _RAW_FRAMES_PER_SECOND = 60

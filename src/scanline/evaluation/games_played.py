@@ -19,7 +19,8 @@ from typing import Any, Protocol
 from .. import engines
 from ..draws import Choice
 from ..engines.interface import Engine
-from ..records import EpisodeEnd, Policy, Slot
+from ..interfaces import Policy
+from ..records import EpisodeEnd, Slot
 from ..samplers import LockstepSampler
 
 

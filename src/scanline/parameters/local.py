@@ -23,7 +23,8 @@ from torch import Tensor, nn
 from torch.nn.utils import get_total_norm
 
 from .._native import squared_norm
-from ..records import Metric, State, Views
+from ..interfaces import Metric
+from ..records import State, Views
 from ..schedules import Schedule
 from ..spans import gapless_spans
 from .optimisers import (

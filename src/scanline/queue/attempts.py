@@ -16,8 +16,8 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from ..runners.durable import UNFINISHED, sync_folder, write_synced
-from ..runners.lock import LOCK
+from ..runs.durable import UNFINISHED, sync_folder, write_synced
+from ..runs.lock import LOCK
 
 _CHECKPOINTS, _SEGMENTS = "checkpoints", "segments"
 _MOST_TRIES = 50

@@ -18,7 +18,7 @@ from typing import Any
 
 from .. import recipes
 from ..errors import UserError
-from ..runners.folder import MAY_DIFFER, versions
+from ..runs.folder import MAY_DIFFER, versions
 from ..settings import nested_deeper
 from ..training import Plan, make_plan
 

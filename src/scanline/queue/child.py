@@ -26,10 +26,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import UserError
-from ..runners.durable import DiskError, refusal_of
+from ..runs.durable import DiskError, refusal_of
 
 if TYPE_CHECKING:
-    from ..runners.stopping import Signals
+    from ..runs.stopping import Signals
 
 DONE, FAILED, REFUSED, DISK, STOPPED = 0, 1, 2, 74, 75
 """Exit codes: result written; failed inside; a user's mistake; the disk; saved and stopped."""
@@ -109,7 +109,7 @@ def main(words: Sequence[str]) -> int:
 def _carry_out(order: Order) -> int:
     _take_place(order)
     from .. import networks, training
-    from ..runners.stopping import Signals
+    from ..runs.stopping import Signals
     from . import result
     from .cells import read_cell
 

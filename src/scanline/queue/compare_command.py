@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ..errors import RefusedError
-from ..runners.durable import disk_errors, replace_file
+from ..runs.durable import disk_errors, replace_file
 from . import comparison_page, human_scores
 from .compare import Comparison, Figures, compare
 from .outcomes import KINDS, Outcome

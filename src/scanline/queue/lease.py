@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ..runners.durable import replace_file
+from ..runs.durable import replace_file
 
 LEASE_SECONDS = 120.0
 """Seconds without a heartbeat after which a cell is taken over."""

@@ -22,7 +22,7 @@ from typing import Any
 from .. import settings, training
 from ..recipes import trust
 from ..reports import runs as reports
-from ..runners.durable import replace_file
+from ..runs.durable import replace_file
 from ..training import Plan
 from .cells import VERSION, Cell
 

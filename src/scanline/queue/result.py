@@ -16,8 +16,8 @@ from typing import Any
 import safetensors.torch
 
 from .. import training
-from ..runners.checkpoint import load_latest
-from ..runners.durable import disk_errors, replace_file, sha256
+from ..runs.checkpoint import load_latest
+from ..runs.durable import disk_errors, replace_file, sha256
 from ..training import Plan, Run
 from .cells import Cell
 

@@ -11,7 +11,7 @@ import dataclasses
 from ..algorithms import Dqn
 from ..parameters import OptimiserSettings
 from ..runners.concurrent import Concurrent
-from ..runners.evaluating import EvaluationSettings
+from ..runs.evaluating import EvaluationSettings
 from ..samplers import SamplingSettings
 from ..stores import ReplaySettings
 from .recipe import Recipe

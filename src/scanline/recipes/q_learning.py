@@ -10,7 +10,7 @@ import dataclasses
 from ..algorithms import CategoricalDqn, Dqn, EpsilonGreedy
 from ..parameters import OptimiserSettings
 from ..runners.alternate import Alternate
-from ..runners.evaluating import EvaluationSettings
+from ..runs.evaluating import EvaluationSettings
 from ..samplers import SamplingSettings
 from ..stores import NStep, PrioritisedSampling, ReplaySettings, UniformSampling
 from .recipe import Recipe

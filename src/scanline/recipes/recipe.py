@@ -14,13 +14,14 @@ import torch
 
 from .. import settings
 from ..algorithms import ActorCritic, CategoricalDqn, Dqn, Ppo, Vtrace
+from ..interfaces import Algorithm
 from ..parameters import Alone, CentralSettings, OptimiserSettings
-from ..records import Algorithm, Spaces
+from ..records import Spaces
 from ..runners import concurrent
 from ..runners.alternate import Alternate
 from ..runners.concurrent import Concurrent
-from ..runners.evaluating import EvaluationSettings
 from ..runners.free_running import FreeRunning
+from ..runs.evaluating import EvaluationSettings
 from ..samplers import DynamicSettings, SamplingSettings
 from ..schedules import Schedule
 from ..stores import ReplaySettings, RolloutSettings, SegmentSettings, WindowSettings

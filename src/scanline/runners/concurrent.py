@@ -22,16 +22,17 @@ from functools import partial
 import torch
 
 from ..acting import RandomPolicy
+from ..interfaces import Parts, Policy, Store
 from ..parameters import LocalParameters
-from ..records import Batch, EpisodeEnd, Policy, State, Store
+from ..records import Batch, EpisodeEnd, State
+from ..runs.clock import ENVIRONMENT, LEARNING
+from ..runs.game_numbers import GameNumbers
+from ..runs.session import Session
+from ..runs.wrappers import Wrapper
 from ..samplers import LockstepSampler, SamplingSettings
 from ..stores import Replay, ReplaySettings
-from .around import Wrapper
-from .clock import ENVIRONMENT, LEARNING
 from .crew import Crew
-from .game_numbers import GameNumbers
-from .session import Session
-from .synchronous import Parts, learn
+from .synchronous import learn
 
 TRAINER = "trainer"
 

@@ -21,17 +21,18 @@ from typing import Any, ClassVar
 import torch
 
 from ..acting import NetworkPolicy
+from ..interfaces import Algorithm
 from ..parameters import Published, named
 from ..processes import granted_cores
-from ..records import Algorithm, Slot, State
+from ..records import Slot, State
+from ..runs.clock import ACTING, ENVIRONMENT, LEARNING, OTHER
+from ..runs.controller import Controller, ControllerSettings, Counts
+from ..runs.lags import Lags
+from ..runs.session import Session
 from ..samplers import DynamicSampler
 from ..stores import SegmentQueue
-from .clock import ACTING, ENVIRONMENT, LEARNING, OTHER
-from .controller import Controller, ControllerSettings, Counts
 from .crew import StuckError
 from .hands import Hands
-from .lags import Lags
-from .session import Session
 from .silence import Silence
 
 _TURN_SECONDS = 0.1

@@ -22,8 +22,9 @@ from torch import Tensor
 
 from .. import streams
 from ..engines.interface import Engine, EngineError
+from ..interfaces import Policy
 from ..queues import BoundedQueue
-from ..records import Array, EpisodeEnd, Policy, Slot, State, StepArrays, to_array
+from ..records import Array, EpisodeEnd, Slot, State, StepArrays, to_array
 from ..stores import SegmentQueue, SegmentSettings, SegmentShape, Waiting, silently
 from .episodes import Episodes
 from .lanes import Edge, Scratch

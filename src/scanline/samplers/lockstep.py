@@ -21,7 +21,8 @@ import torch
 
 from .. import stacks, streams
 from ..engines.interface import Engine
-from ..records import Array, EpisodeEnd, Policy, Slot, State, StepArrays, to_array
+from ..interfaces import Policy
+from ..records import Array, EpisodeEnd, Slot, State, StepArrays, to_array
 from .episodes import Episodes
 from .lanes import Edge, Place, Scratch
 from .resets import ResetMode, RestingEngine

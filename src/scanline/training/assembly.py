@@ -12,21 +12,23 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar, cast
 
-from .. import acting, engines, networks, parameters, processes, protocols, settings
+from .. import acting, engines, interfaces, networks, parameters, processes, protocols, settings
 from ..engines import Engine, EngineSettings
+from ..interfaces import Saved, Store
 from ..parameters import Learners
 from ..recipes import Recipe
-from ..records import Saved, Slot, Store
-from ..runners import around, concurrent, synchronous
+from ..records import Slot
+from ..runners import concurrent, synchronous
 from ..runners.alternate import Alternate
 from ..runners.concurrent import Concurrent
 from ..runners.free_running import FreeRunning
-from ..runners.game_numbers import GameNumbers
-from ..runners.instruments import Instruments
-from ..runners.learners import Exchange, Following, Leading, PerLearner, Shared
-from ..runners.progress import Every
-from ..runners.replay_rows import ReplayRows
-from ..runners.session import Session
+from ..runs import wrappers
+from ..runs.game_numbers import GameNumbers
+from ..runs.instruments import Instruments
+from ..runs.learners import Exchange, Following, Leading, PerLearner, Shared
+from ..runs.progress import Every
+from ..runs.replay_rows import ReplayRows
+from ..runs.session import Session
 from ..samplers import LockstepSampler, RestingEngine, SamplingSettings, inner_settings
 from ..stores import (
     Replay,
@@ -135,7 +137,7 @@ class Parts:
     """The parts of a run, and the plan that they follow."""
 
     plan: Plan
-    wired: synchronous.Parts
+    wired: interfaces.Parts
     parameters: parameters.LocalParameters
     samplers: Sequence[LockstepSampler]
     blocks: concurrent.Blocks | None = None
@@ -194,7 +196,7 @@ class Parts:
             return None
         return Leading(self.exchange, self.numbers)
 
-    def loop(self, run: around.LeavableRun) -> None:
+    def loop(self, run: wrappers.LeavableRun) -> None:
         """Acts and learns as long as the run goes on."""
         if self.blocks is not None:
             self.blocks.loop(cast(Session, run))  # `learners` refuses blocks for several
@@ -278,7 +280,7 @@ def wire(
         for engine in built
     ]
     algorithm = attachments.around(recipe.schedules()[0])
-    wired = synchronous.Parts(
+    wired = interfaces.Parts(
         sampler=samplers[0],
         policy=acting.NetworkPolicy(algorithm, source_of(learner, pace)),
         store=build_store(plan, built[0], say, learners),
@@ -291,17 +293,20 @@ def wire(
 
 def take_turns(
     plan: Plan,
-    wired: synchronous.Parts,
+    wired: interfaces.Parts,
     learner: parameters.LocalParameters,
-    run: around.LeavableRun,
+    run: wrappers.LeavableRun,
 ) -> None:
     """The synchronous loop with what the plan wants around its parts."""
     instruments = Instruments(plan.run.instruments, learner.network)
-    surrounded = around.reusing(wired, build_memory(plan.recipe, learner))
+    surrounded = wrappers.reusing(wired, build_memory(plan.recipe, learner))
     run.progress.intervals = [Every(plan.recipe.pace.target_agent_steps, learner.sync_target)]
-    around.take_turns(
-        around.measured(surrounded, instruments), run, plan.run.instruments.log_intensity
-    )
+    watched = wrappers.measured(surrounded, instruments)
+    parts = wrappers.in_turns(watched, run, plan.run.instruments.log_intensity)
+    run.drain_episodes = wired.sampler.drain_episodes
+    if run.progress.turn is not None:  # left by an earlier process
+        synchronous.learn(parts, run)
+    synchronous.loop(parts, run)
 
 
 def source_of(learner: parameters.LocalParameters, pace: Pace) -> acting.Source:
@@ -316,7 +321,7 @@ def source_of(learner: parameters.LocalParameters, pace: Pace) -> acting.Source:
 
 def build_blocks(
     recipe: Recipe,
-    wired: synchronous.Parts,
+    wired: interfaces.Parts,
     learner: parameters.LocalParameters,
     samplers: Sequence[LockstepSampler],
 ) -> concurrent.Blocks | None:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ..records import Algorithm
+from ..interfaces import Algorithm
 from ..schedules import Schedule
 
 Mark = Callable[[str], Any]

@@ -13,7 +13,7 @@ import torch
 
 from .. import engines, networks
 from ..engines import Engine
-from ..runners import folder
+from ..runs import folder
 from .plan import Plan
 
 

@@ -15,17 +15,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .. import acting, networks, parameters, recipes, settings, streams
+from .. import acting, interfaces, networks, parameters, recipes, settings, streams
 from ..engines import Engine
 from ..engines import build as build_engine
+from ..interfaces import Policy, Saved
 from ..parameters import CentralParameters, CentralSettings, Learners, Owner, SharedStore
 from ..processes import Link, granted_cores
 from ..protocols import Protocol
-from ..records import Policy, Saved, Views
-from ..runners import synchronous
-from ..runners.fleet import Board, Fleet, Journal, StoreSide, show_stack_when_asked
-from ..runners.session import Session
-from ..runners.settled import settled
+from ..records import Views
+from ..runners.supervise import Board, Fleet, Journal, StoreSide, show_stack_when_asked
+from ..runs.session import Session
+from ..runs.settled import settled
 from ..samplers import LockstepSampler
 from ..stores import ReplaySettings
 from .assembly import (
@@ -225,7 +225,7 @@ def _central(plan: Plan, engine: Engine, order: Order) -> tuple[CentralParameter
 
 def _wired(
     plan: Plan, engine: Engine, learner: CentralParameters, journal: Journal, num_learners: int
-) -> synchronous.Parts:
+) -> interfaces.Parts:
     recipe = plan.recipe
     algorithm, _ = recipe.schedules()
     policy: Policy = acting.NetworkPolicy(algorithm, lambda: (learner.views, learner.version))
@@ -238,7 +238,7 @@ def _wired(
     sampler.reset(sampling.decorrelation_agent_steps, sampling.decorrelation_draw)
     store = build_store(plan, engine, _unsaid, Learners())
     store.slot().num_learners = num_learners
-    return synchronous.Parts(
+    return interfaces.Parts(
         sampler=sampler, policy=policy, store=store, algorithm=algorithm, parameters=learner
     )
 

@@ -13,12 +13,13 @@ from typing import Any
 from .. import acting, parameters, settings, streams
 from ..engines import Engine
 from ..engines import build as build_engine
+from ..interfaces import Saved
 from ..parameters import Learners, LocalParameters, Published
 from ..processes import granted_cores
 from ..protocols import Protocol
-from ..records import Saved, State
+from ..records import State
 from ..runners.free_running import FreeRun, FreeRunning, Works
-from ..runners.session import Session
+from ..runs.session import Session
 from ..samplers import DynamicSampler, DynamicSettings
 from ..stores import SegmentQueue, SegmentSettings
 from .assembly import Say, engine_settings, fitting, share_cores

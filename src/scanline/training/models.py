@@ -16,7 +16,7 @@ from .. import networks
 from ..parameters import Learners, LocalParameters
 from ..recipes import Recipe
 from ..records import Spaces
-from ..runners.instruments import Instruments
+from ..runs.instruments import Instruments
 from ..stores import RolloutSettings
 from .attachments import unless_paused
 from .learners import device_of

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from .. import recipes
 from ..recipes import OwnFile, Recipe, trust
-from ..runners.folder import RunFolderError
+from ..runs.folder import RunFolderError
 
 
 def recipe_of(run: Path, source: str, named: str | Recipe | None = None) -> Recipe:

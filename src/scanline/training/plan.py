@@ -16,10 +16,10 @@ from .. import engines, networks, recipes, settings
 from ..errors import refusals
 from ..parameters import Alone
 from ..recipes import Recipe
-from ..runners import folder
 from ..runners.alternate import Alternate
-from ..runners.instruments import InstrumentSettings
-from ..runners.session import SessionSettings
+from ..runs import folder
+from ..runs.instruments import InstrumentSettings
+from ..runs.session import SessionSettings
 from ..samplers import DynamicSettings, SamplingSettings
 from ..stores import RolloutSettings, SegmentSettings
 from . import named_code

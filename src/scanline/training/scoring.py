@@ -20,9 +20,9 @@ from ..errors import refusals
 from ..evaluation import Player, Scores
 from ..recipes import Recipe
 from ..records import Array
-from ..runners import checkpoint
-from ..runners.durable import disk_errors
-from ..runners.evaluating import Evaluations
+from ..runs import checkpoint
+from ..runs.durable import disk_errors
+from ..runs.evaluating import Evaluations
 from .assembly import engine_settings
 from .models import build_learner
 from .plan import Plan, read_plan

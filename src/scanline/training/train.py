@@ -18,14 +18,14 @@ from ..errors import refusals
 from ..evaluation import Scores
 from ..parameters import CentralSettings, Learners
 from ..recipes import Recipe
-from ..runners import folder
-from ..runners.clock import EVALUATION, Spans
-from ..runners.exactness import Exactness
 from ..runners.free_running import FreeRunning
-from ..runners.learners import Following
-from ..runners.progress import Progress, ProgressSettings
-from ..runners.session import Session
-from ..runners.stopping import Interrupted, Limits, Signals, Stop
+from ..runs import folder
+from ..runs.clock import EVALUATION, Spans
+from ..runs.exactness import Exactness
+from ..runs.learners import Following
+from ..runs.progress import Progress, ProgressSettings
+from ..runs.session import Session
+from ..runs.stopping import Interrupted, Limits, Signals, Stop
 from . import exact, learners, named_code
 from .assembly import Parts, Say, assemble
 from .attachments import Attachments

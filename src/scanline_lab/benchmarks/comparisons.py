@@ -16,7 +16,7 @@ from scanline import recipes, settings
 from scanline.parameters import CentralSettings
 from scanline.recipes import Recipe
 from scanline.runners.free_running import FreeRunning
-from scanline.runners.lags import Lags
+from scanline.runs.lags import Lags
 from scanline.stores import ReplaySettings, SegmentSettings
 
 from .rows import Row

@@ -18,7 +18,7 @@ from pathlib import Path
 from scanline import games as game_names
 from scanline.engines import ResetKind
 from scanline.errors import MissingPackageError, refusals
-from scanline.runners.machine import num_cores
+from scanline.runs.machine import num_cores
 
 from . import stepping
 from .options import Numbers, Words

@@ -16,8 +16,8 @@ from typing import Any
 import numpy
 import torch
 
-from scanline.runners.durable import replace_file
-from scanline.runners.machine import machine_record
+from scanline.runs.durable import replace_file
+from scanline.runs.machine import machine_record
 
 from ..tables import aligned
 

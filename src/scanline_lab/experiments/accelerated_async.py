@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from scanline.runners.clock import LEARNING, TRAINING_PARTS
+from scanline.runs.clock import LEARNING, TRAINING_PARTS
 
 from ..tables import Table
 from .accelerated_secondary import PAPER

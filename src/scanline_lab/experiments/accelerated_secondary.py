@@ -18,9 +18,9 @@ import numpy as np
 
 from scanline import training
 from scanline.parameters import LocalParameters
-from scanline.runners.clock import EVALUATION, Spans
-from scanline.runners.progress import Every
-from scanline.runners.session import Session
+from scanline.runs.clock import EVALUATION, Spans
+from scanline.runs.progress import Every
+from scanline.runs.session import Session
 from scanline.stores import Replay, ReplaySettings
 from scanline.stores.reader import Reader
 

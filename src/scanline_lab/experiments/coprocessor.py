@@ -22,10 +22,10 @@ from typing import ParamSpec, TypeVar
 from torch import Tensor, nn
 
 from scanline.draws import Choice
+from scanline.interfaces import Algorithm
 from scanline.records import (
     ActContext,
     Acted,
-    Algorithm,
     Batch,
     Column,
     Experience,

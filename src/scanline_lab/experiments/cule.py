@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from scanline.recipes.cule import vtrace_name
-from scanline.runners.machine import num_cores
+from scanline.runs.machine import num_cores
 
 from ..tables import Table
 from ..timing import Stretch

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from scanline import training
-from scanline.runners.clock import ACTING, ENVIRONMENT, LEARNING
 from scanline.runners.concurrent import TRAINER, Concurrent
+from scanline.runs.clock import ACTING, ENVIRONMENT, LEARNING
 
 from ..tables import Table
 from .claims import Claim, Finding

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from scanline.processes import granted_cores
-from scanline.runners.machine import cpu_seconds
+from scanline.runs.machine import cpu_seconds
 
 from ..tables import Table
 from ..timing import Stretch

@@ -10,7 +10,7 @@ from typing import Literal
 
 from scanline import training
 from scanline.acting import RandomPolicy
-from scanline.records import Policy
+from scanline.interfaces import Policy
 
 from .coprocessor import OnCoprocessor, SimulatedCoprocessor
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from scanline import training
-from scanline.runners.lags import Lags
+from scanline.runs.lags import Lags
 
 from ..timing import Stretch, Timing, timed
 from .coprocessor import OnCoprocessor, SimulatedCoprocessor, TinyPolicy

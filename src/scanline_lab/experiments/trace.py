@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from scanline.runners.clock import Spans
+from scanline.runs.clock import Spans
 
 
 class TracedSpan(NamedTuple):

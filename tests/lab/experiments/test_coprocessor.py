@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from scanline.algorithms import Dqn
-from scanline.records import Algorithm
+from scanline.interfaces import Algorithm
 from scanline_lab.experiments.coprocessor import OnCoprocessor, SimulatedCoprocessor
 
 

@@ -1,0 +1,1 @@
+"""Environments for users: `make`, the vector environment, the console, toy games."""

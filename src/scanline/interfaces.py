@@ -1,0 +1,156 @@
+"""What the parts of a run promise each other: algorithm, store, parameters, policy, sampler, run.
+
+Contracts only; the records that pass between them are in records.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from torch import Tensor
+
+from .draws import Choice
+from .records import (
+    ActContext,
+    Acted,
+    Batch,
+    Column,
+    EpisodeEnd,
+    Experience,
+    LossResult,
+    Outputs,
+    Slot,
+    Spaces,
+    State,
+    Views,
+)
+
+
+@runtime_checkable
+class Saved(Protocol):
+    """A part that a checkpoint holds."""
+
+    def state(self) -> State: ...
+
+    def load(self, state: State) -> None: ...
+
+
+@runtime_checkable
+class Algorithm(Protocol):
+    """Pure functions over frozen settings; `algorithms.Defaults` supplies all but `loss`."""
+
+    @property
+    def head(self) -> str:
+        """The network head it needs: 'policy-value', 'q', 'dueling', 'categorical', ..."""
+
+    def columns(self, spaces: Spaces) -> Mapping[str, Column]:
+        """Columns that `act` gives and the store must keep."""
+
+    def init(self, spaces: Spaces) -> Mapping[str, Tensor]:
+        """Its own state: tensors only."""
+
+    def spanning(self, agent_steps: int) -> Algorithm:
+        """The same algorithm, with schedules that span a run stretched over these agent steps."""
+
+    @property
+    def evaluation_choice(self) -> Choice:
+        """How evaluations choose actions, unless a user says otherwise."""
+
+    def inputs(self, views: Views, observations: Tensor) -> Tensor:
+        """What the network reads: observations, or what the algorithm's state makes of them."""
+
+    def act(self, outputs: Outputs, context: ActContext) -> Acted:
+        """Network outputs to actions, without gradient."""
+
+    def prepare(self, views: Views, slot: Slot) -> Experience:
+        """Once per rollout, without gradient: returns, advantages, targets."""
+
+    def loss(self, views: Views, batch: Batch) -> LossResult:
+        """Losses by parameter group, with gradient."""
+
+
+@runtime_checkable
+class Store(Saved, Protocol):
+    """Owns the arrays between acting and learning."""
+
+    def slot(self) -> Slot:
+        """Where the sampler writes next."""
+
+    def put(self, experience: Experience) -> None:
+        """Commits the slot."""
+
+    def batches(self) -> Iterator[Batch]:
+        """What the learner may see now, from where the last call was left."""
+
+    @property
+    def owes(self) -> bool:
+        """Whether `batches` would give one."""
+
+    def feedback(self, batch: Batch, priorities: Tensor | None) -> None:
+        """New priorities for what was drawn."""
+
+
+Metric = Tensor | float
+"""A detached scalar; a tensor may still be under way on its device."""
+
+
+class Parameters(Protocol):
+    """Owns the weights, and is the one place where they change."""
+
+    def read(self) -> Views:
+        """The parameter sets to use now."""
+
+    def keep(self, state: Mapping[str, Tensor] | None) -> None:
+        """Replaces the algorithm's state; None keeps the old one."""
+
+    def apply(
+        self, views: Views, losses: Mapping[str, Tensor], agent_steps: int
+    ) -> Mapping[str, Metric]:
+        """One update by the losses of these views; gives its norms and rate by their log names."""
+
+
+class Policy(Protocol):
+    """A network, a parameter source and an algorithm's `act`, as one function."""
+
+    @property
+    def version(self) -> int:
+        """Updates in the weights that it acts with."""
+
+    def __call__(self, observations: Tensor, uniforms: Tensor, agent_steps: int) -> Acted:
+        """Actions and columns for observations [b, S, *frame] and draws [b, 2]."""
+
+
+class Sampler(Protocol):
+    """Steps environments with a policy."""
+
+    def collect(self, policy: Policy, into: Slot) -> Slot:
+        """Fills a slot; gives it, or another one that is full."""
+
+    def drain_episodes(self) -> list[EpisodeEnd]:
+        """Games finished since the last call."""
+
+
+class Run(Protocol):
+    """What surrounds a loop: it counts, logs, saves and ends it."""
+
+    def goes_on(self) -> bool:
+        """Does what is due; false at a limit, after a signal, or when another learner ends it."""
+
+    def collected(self, slot: Slot) -> None:
+        """Counts the steps of a rollout and takes the games that have ended."""
+
+    def updated(self, metrics: Mapping[str, Metric], norms: Mapping[str, Metric]) -> None:
+        """Counts an update and keeps its metrics."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parts:
+    """The parts that take turns."""
+
+    sampler: Sampler
+    policy: Policy
+    store: Store
+    algorithm: Algorithm
+    parameters: Parameters

@@ -1,0 +1,226 @@
+"""The live view of a run in a terminal, plain lines elsewhere, and a last word.
+
+Takes the run's progress and limits; writes to a rich console.
+Knows no loop: it is told when to look, and looks only when it is time.
+
+It draws from the thread that trains, twice a second at most, because a drawing thread would take
+the interpreter from the learner at moments that nobody chose. Only what no loop surrounds (a warm
+start, a save, evaluation games) is shown by a thread of its own.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.text import Text
+
+from .advice import Load
+from .machine import (cpu_seconds, num_cores, total_memory_bytes, used_memory_bytes)
+from .picture import (View, last_word, line, picture)
+from .progress import Progress
+from .stopping import (Limits, Stop, say_on_stderr)
+
+_FIRST_LOOK_SECONDS = 1.0
+"""Longest time until a loop that has begun shows its first figures."""
+_SHORT_SECONDS = 1.0
+"""Work that takes no longer is not worth a word."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LiveSettings:
+    """How a run shows itself."""
+
+    live: bool = True
+    """Whether the run shows itself at all."""
+    refresh_seconds: float = 0.5
+    """Seconds between two pictures in a terminal."""
+    plain_seconds: float = 10.0
+    """Seconds between two lines where there is no terminal."""
+    rate_seconds: float = 10.0
+    """Seconds over which rates are taken."""
+
+    def __post_init__(self) -> None:
+        for name in ("refresh_seconds", "plain_seconds", "rate_seconds"):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"{name}={getattr(self, name)} must be positive.")
+
+
+class _Sample(NamedTuple):
+    clock_seconds: float
+    cpu_seconds: float
+    agent_steps: int
+    updates: int
+    split_seconds: dict[str, float]
+
+
+class LiveView:
+    """Shows a run inside a `with` block; `look` may be called as often as one likes."""
+
+    def __init__(
+        self,
+        settings: LiveSettings,
+        progress: Progress,
+        limits: Limits,
+        *,
+        title: str,
+        console: Console | None = None,
+        clock_seconds: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._settings, self._progress, self._limits = settings, progress, limits
+        self._title, self._clock_seconds = title, clock_seconds
+        self._console = console or Console(file=sys.stdout)
+        self._drawn = self._console.is_terminal and not self._console.is_dumb_terminal
+        self._every = settings.refresh_seconds if self._drawn else settings.plain_seconds
+        self._live: Live | None = None
+        self._shown: RenderableType = ""
+        self._restart()
+
+    def __enter__(self) -> LiveView:
+        if self._settings.live and self._drawn:
+            self._live = Live(console=self._console, auto_refresh=False, transient=True)
+            self._live.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+    def begin(self) -> None:
+        """A loop begins: rates count from now on, and there is something to see at once."""
+        self._restart()
+        if self._live is not None:
+            self._show(self.view())
+        elif self._settings.live and not self._drawn:
+            self._print(f"{self._title}: training.")
+
+    def _restart(self) -> None:
+        self._samples: deque[_Sample] = deque([self._sample()])
+        self._next = self._clock_seconds() + min(self._every, _FIRST_LOOK_SECONDS)
+
+    def say(self, sentence: str) -> None:
+        """A sentence besides the view, from any thread; also where the run shows nothing else."""
+        if self._live is not None:
+            self._print(sentence)
+        else:
+            say_on_stderr(sentence)
+
+    @contextmanager
+    def during(self, what: str) -> Iterator[None]:
+        """Shows what is done inside, with its seconds, if it takes more than a moment."""
+        if not self._settings.live:
+            yield
+            return
+        over = threading.Event()
+        thread = threading.Thread(target=self._tell, args=(what, over), name="live", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+
+    def _tell(self, what: str, over: threading.Event) -> None:
+        begun, wait_seconds = time.monotonic(), _SHORT_SECONDS
+        while not over.wait(wait_seconds):
+            sentence = f"{self._title}: {what} ({time.monotonic() - begun:.0f} s) ..."
+            if self._live is not None:
+                self._live.update(Group(self._shown, Text(sentence)), refresh=True)
+            else:
+                self._print(sentence)
+            wait_seconds = self._every
+
+    def look(self) -> None:
+        """Shows the run if it is time to."""
+        if self._clock_seconds() < self._next:
+            return
+        self._next = self._clock_seconds() + self._every
+        if not self._settings.live:
+            return
+        self._show(self.view())
+
+    def _show(self, view: View) -> None:
+        if self._live is not None:
+            self._shown = picture(view)
+            self._live.update(self._shown, refresh=True)
+        elif not self._drawn:
+            self._print(line(view))
+
+    def _print(self, words: RenderableType) -> None:
+        self._console.print(words, soft_wrap=True, highlight=False)
+
+    def finish(self, stop: Stop, folder: Path) -> None:
+        """The last word: how it ended, where the run is, and what to do with it."""
+        self.__exit__()
+        if self._settings.live:
+            if self._drawn:
+                self._console.print(picture(self.view()))
+            else:
+                self._print(line(self.view()))
+            self._print(last_word(stop, folder))
+
+    def view(self) -> View:
+        """The run as it is now, with rates over the last seconds."""
+        now, progress = self._sample(), self._progress
+        self._samples.append(now)
+        while (
+            len(self._samples) > 2
+            and now.clock_seconds - self._samples[1].clock_seconds >= self._settings.rate_seconds
+        ):
+            self._samples.popleft()
+        old = self._samples[0]
+        split = {part: s - old.split_seconds[part] for part, s in now.split_seconds.items()}
+        seconds = max(sum(split.values()) - split["evaluation"], 1e-9)
+        rate = (now.agent_steps - old.agent_steps) / seconds
+        training_seconds = self._progress.spans.training_seconds()
+        return View(
+            title=self._title,
+            agent_steps=progress.agent_steps,
+            raw_frames=progress.raw_frames,
+            updates=progress.updates,
+            episodes=progress.episodes,
+            steps_per_second=rate,
+            frames_per_second=rate * progress.frame_skip,
+            updates_per_second=(now.updates - old.updates) / seconds,
+            score=progress.scores.mean,
+            best=progress.scores.best,
+            window=progress.scores.window,
+            training_seconds=training_seconds,
+            remaining_seconds=self._limits.remaining_seconds(
+                agent_steps=progress.agent_steps, seconds=training_seconds, steps_per_second=rate
+            ),
+            done=self._limits.done(agent_steps=progress.agent_steps, seconds=training_seconds),
+            load=_load(old, now, split),
+            further=progress.further(),
+        )
+
+    def _sample(self) -> _Sample:
+        return _Sample(
+            self._clock_seconds(),
+            cpu_seconds(),
+            self._progress.agent_steps,
+            self._progress.updates,
+            self._progress.spans.seconds(),
+        )
+
+
+def _load(old: _Sample, now: _Sample, split: dict[str, float]) -> Load:
+    clock_seconds = now.clock_seconds - old.clock_seconds
+    cpu_seconds = now.cpu_seconds - old.cpu_seconds
+    return Load(
+        split_seconds=split,
+        num_cores=num_cores(),
+        busy_cores=cpu_seconds / clock_seconds if clock_seconds > 0 else None,
+        memory_bytes=used_memory_bytes(),
+        total_memory_bytes=total_memory_bytes(),
+    )

@@ -1,0 +1,254 @@
+"""Progress: how far a run is, and its rows at fixed agent steps.
+
+Takes agent steps, metrics of updates and finished games; gives counters, the score, and log rows.
+Knows no algorithm: a metric is a name and a scalar tensor, read only when a row is due.
+
+Rows hold nothing that depends on the clock, so equal seeds give equal bytes; rates go into a file
+of their own. Reading a tensor would wait for the device, so metrics stay tensors between rows:
+`losses/*` and `perf/*` are means over the updates since the last row, `charts/*` the last value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from ..records import (EpisodeEnd, Slot, State)
+from ..interfaces import (Metric)
+from .clock import Spans
+from .machine import used_memory_bytes
+from .rows import RowFiles
+from .scores import Scores
+
+_COUNTED = ("charts/agents", "charts/predictors", "charts/trainers")
+"""Charts that say how many threads a run has, not how well it learns."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProgressSettings:
+    """What is logged, and how often."""
+
+    log_every_agent_steps: int = 10_000
+    """Agent steps between two rows of the log files."""
+    score_window_episodes: int = 100
+    """Games in the mean score; they count in the order in which they started."""
+    tensorboard: bool = True
+    """Whether TensorBoard events are written."""
+
+    def __post_init__(self) -> None:
+        for name in ("log_every_agent_steps", "score_window_episodes"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name}={getattr(self, name)} must be at least 1.")
+
+
+@dataclass
+class Turn:
+    """One repetition of a loop, from its first step to its last update."""
+
+    began_at: int
+    """Agent steps before it."""
+    collected_agent_steps: int = 0
+    learned_agent_steps: int = 0
+    is_done: bool = False
+    """Whether its last update is done: all that is left is what is due at its end."""
+
+
+@dataclass(frozen=True)
+class Every:
+    """Something that happens at intervals: at the end of a turn that has reached a multiple."""
+
+    agent_steps: int
+    """0 for never."""
+    do: Callable[[], None]
+
+    def reached(self, before: int, now: int) -> None:
+        """Derived from the count of agent steps alone, so that a resumed run agrees."""
+        if self.agent_steps and now // self.agent_steps > before // self.agent_steps:
+            self.do()
+
+
+class Progress:
+    """Counters, score and log of one run. Load a state first, if there is one; then open."""
+
+    def __init__(self, settings: ProgressSettings, *, frame_skip: int, spans: Spans) -> None:
+        self._settings, self.frame_skip, self.spans = settings, frame_skip, spans
+        self.agent_steps = self.updates = self.episodes = 0
+        self.turn: Turn | None = None
+        """The turn that is under way; None between two of them."""
+        self.intervals: list[Every] = []
+        """What happens at the end of a turn, before anything is logged or saved."""
+        self.scores = Scores(settings.score_window_episodes)
+        self._metrics: dict[str, list[Metric]] = {}
+        self._clocked: dict[str, list[float]] = {}
+        self._told: dict[str, float] = {}
+        self._num_rows, self._last_row_at = 0, 0
+        self._files: RowFiles | None = None
+        self.last_row: dict[str, float | int | None] = {}
+        """What was logged last in this process."""
+        self._rates_from = (0, 0, spans.seconds())
+
+    @property
+    def raw_frames(self) -> int:
+        return self.agent_steps * self.frame_skip
+
+    def open(self, folder: Path) -> None:
+        """Begins to write; cuts the files back to the rows that this progress knows."""
+        self._files = RowFiles(folder, self._num_rows, self._settings.tensorboard)
+        self._rates_from = (self.agent_steps, self.updates, self.spans.seconds())
+
+    def close(self) -> None:
+        """Closes the log files; may be called twice."""
+        if self._files is not None:
+            self._files.close()
+            self._files = None
+
+    def begin_turn(self) -> Turn:
+        """A new turn, or the one that was broken off."""
+        if self.turn is None:
+            self.turn = Turn(self.agent_steps)
+        return self.turn
+
+    def end_turn(self) -> bool:
+        """Ends a turn that is done; gives whether there is none under way."""
+        if self.turn is not None and self.turn.is_done:
+            for each in self.intervals:
+                each.reached(self.turn.began_at, self.agent_steps)
+            self.turn = None
+        return self.turn is None
+
+    def advance(self, num_agent_steps: int) -> None:
+        """Counts agent steps, those of all environments and learners together."""
+        self.agent_steps += num_agent_steps
+
+    def note_slot(self, slot: Slot) -> None:
+        """Counts a collected rollout's agent steps and notes its policy lag, in updates."""
+        self.advance(slot.num_steps * slot.agent_steps_per_step)
+        self._keep("perf/policy_lag", self.updates - _mean(slot.version.tolist()))
+
+    def note(self, metrics: Mapping[str, Metric]) -> None:
+        """Counts one update and keeps its metrics."""
+        self.updates += 1
+        self.note_values(metrics)
+
+    def note_values(self, metrics: Mapping[str, Metric]) -> None:
+        """Keeps metrics that belong to no update; a name without a group is a loss."""
+        told = ("perf/", *_COUNTED)
+        self._told |= {k: v for k, v in metrics.items() if k.startswith(told) and type(v) is float}
+        for key, metric in metrics.items():
+            self._keep(key if "/" in key else f"losses/{key}", metric)
+
+    def _keep(self, name: str, metric: Metric) -> None:
+        # A metric that still holds its graph would keep every activation until the row.
+        has_graph = isinstance(metric, Tensor) and metric.requires_grad
+        value = torch.as_tensor(metric).detach() if has_graph else metric
+        if name.startswith("charts/"):
+            self._metrics[name] = [value]
+        else:
+            self._metrics.setdefault(name, []).append(value)
+
+    def note_rates(self, rates: Mapping[str, float]) -> None:
+        """Keeps what was measured with a clock; its means go beside the rates of the next row."""
+        self._told |= rates
+        for name, value in rates.items():
+            self._clocked.setdefault(name, []).append(value)
+
+    def further(self) -> dict[str, float]:
+        """What only some runs have, as last told: queues, waits, lags, numbers of threads.
+
+        Plain numbers only: a tensor may still be under way on its device.
+        """
+        return dict(self._told)
+
+    def note_episodes(self, ends: Sequence[EpisodeEnd]) -> None:
+        """Counts finished games."""
+        self.episodes += len(ends)
+        self.scores.add(ends)
+
+    def write_row_if_due(self) -> bool:
+        """Writes a row when a multiple of `log_every_agent_steps` was reached since the last."""
+        every = self._settings.log_every_agent_steps
+        if self._files is None or self.agent_steps // every == self._last_row_at // every:
+            return False
+        self.last_row = self._row()
+        self._files.write(self.last_row, self._rates())
+        self._metrics.clear()
+        self._clocked.clear()
+        self._num_rows, self._last_row_at = self._num_rows + 1, self.agent_steps
+        return True
+
+    def state(self) -> State:
+        """Everything a resumed run needs; the rows it counts are on the disk afterwards."""
+        if self._files is not None:
+            self._files.sync()
+        return {
+            "agent_steps": self.agent_steps,
+            "updates": self.updates,
+            "episodes": self.episodes,
+            "scores": self.scores.state(),
+            "metrics": {key: _stack(values) for key, values in self._metrics.items()},
+            "num_rows": self._num_rows,
+            "last_row_at": self._last_row_at,
+            "turn": None if self.turn is None else asdict(self.turn),
+        }
+
+    def load(self, state: State) -> None:
+        assert self._files is None, "load the state before the log files are opened"
+        self.agent_steps = state["agent_steps"]
+        self.updates, self.episodes = state["updates"], state["episodes"]
+        self.scores.load(state["scores"])
+        self._metrics = {key: list(values.unbind()) for key, values in state["metrics"].items()}
+        self._num_rows, self._last_row_at = state["num_rows"], state["last_row_at"]
+        self.turn = turn_of(state)
+
+    def _row(self) -> dict[str, float | int | None]:
+        means = {key: _mean(_stack(values).tolist()) for key, values in self._metrics.items()}
+        return {
+            "agent_steps": self.agent_steps,
+            "raw_frames": self.raw_frames,
+            "updates": self.updates,
+            "episodes": self.episodes,
+            "charts/episodic_return": self.scores.mean,
+            "charts/episodic_length": self.scores.mean_length,
+            "charts/episodes_counted": self.scores.counted,
+            **{key: means[key] for key in sorted(means)},
+        }
+
+    def _rates(self) -> dict[str, float | int | None]:
+        """Rates since the last row, over training time; evaluation has a time of its own."""
+        now = (self.agent_steps, self.updates, self.spans.seconds())
+        steps, updates, before = self._rates_from
+        split = {part: seconds - before[part] for part, seconds in now[2].items()}
+        self._rates_from = now
+        training_seconds = max(sum(split.values()) - split["evaluation"], 1e-9)
+        steps_per_second = (now[0] - steps) / training_seconds
+        return {
+            "agent_steps": self.agent_steps,
+            "training_seconds": self.spans.training_seconds(),
+            "charts/SPS": steps_per_second,
+            "perf/frames_per_second": steps_per_second * self.frame_skip,
+            "perf/updates_per_second": (now[1] - updates) / training_seconds,
+            **{f"perf/time_{part}": seconds for part, seconds in split.items()},
+            "perf/memory_bytes": used_memory_bytes(),
+            **{name: _mean(values) for name, values in sorted(self._clocked.items())},
+        }
+
+
+def turn_of(state: State) -> Turn | None:
+    """The turn that was under way when a progress was saved."""
+    turn = state.get("turn")
+    return None if turn is None else Turn(**turn)
+
+
+def _stack(values: Sequence[Metric]) -> Tensor:
+    """Float64, so that a checkpoint between two rows changes no digit of the mean."""
+    tensors = [v if isinstance(v, Tensor) else torch.tensor(v, dtype=torch.float64) for v in values]
+    return torch.stack(tensors).to("cpu", torch.float64)
+
+
+def _mean(values: list[float]) -> float:
+    """One order of summation, whatever the number of torch threads."""
+    return sum(values) / len(values)

@@ -1,0 +1,346 @@
+"""A session: what surrounds a loop from its start to its stop.
+
+Takes the parts that a checkpoint holds and the settings of a run; tells the loop whether to go on,
+and is told what was collected and learned. It logs, saves, shows, watches and stops.
+Knows no algorithm and no order of acting and learning: that is the loop's.
+
+Limits, signals and the view hold inside a long turn too: the loop asks `breaks_off` between two of
+its updates or rounds. A turn that is broken off is saved as far as it came and finished after a
+resume, so what is due at its end (rows, evaluation, limits of steps and score) does not depend on
+where that was.
+
+A loop that fails still leaves a checkpoint: what the parts can tell is saved before the error goes
+on its way. Such a checkpoint continues the run, but not bit for bit, and says so.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple, Protocol, runtime_checkable
+
+from ..errors import refusals
+from ..records import (EpisodeEnd, Slot)
+from ..interfaces import (Metric, Saved)
+from . import exactness
+from .checkpoint import (Checkpoint, Checkpoints, CheckpointSettings)
+from .clock import (EVALUATION, OTHER)
+from .durable import DiskError
+from .evaluating import Evaluations
+from .exactness import (Exactness, reasons_in)
+from .folder import RunFolder
+from .live import (LiveSettings, LiveView)
+from .progress import (Progress, ProgressSettings, Turn, turn_of)
+from .segments import Segments
+from .settled import settled
+from .stopping import (Interrupted, Limits, SaveSchedule, SaveSettings, Signals, Stop)
+from .watchdog import (Watchdog, WatchdogSettings)
+
+GO, SAVE, STOP = 0, 1, 2
+"""What a session tells other learners before every turn, and once more after the last."""
+
+
+class Beginning(NamedTuple):
+    """What other learners must know before the first turn."""
+
+    resumed_at: int | None
+    """Agent steps of the checkpoint that is loaded next; None without one."""
+    turn: Turn | None
+    """The turn that was broken off there."""
+    segments: Path
+    """Where a learner writes the rows of its replay."""
+    replay_segment_agent_steps: int
+
+
+class Peers(Protocol):
+    """Other learners of the same run."""
+
+    def begin(self, told: Beginning) -> None:
+        """Told first."""
+
+    def gathered(self, ends: Sequence[EpisodeEnd]) -> Sequence[EpisodeEnd]:
+        """The games that all learners have finished since the last call."""
+
+    def order(self, order: int) -> None:
+        """Told before every turn and before a save: `GO`, `SAVE` or `STOP`."""
+
+    def give_up(self) -> bool:
+        """The run has failed here; says whether a checkpoint of it would still be complete."""
+
+
+class Alone:
+    """No other learners."""
+
+    def begin(self, told: Beginning) -> None:
+        pass
+
+    def gathered(self, ends: Sequence[EpisodeEnd]) -> Sequence[EpisodeEnd]:
+        return ends
+
+    def order(self, order: int) -> None:
+        pass
+
+    def give_up(self) -> bool:
+        return True
+
+
+@runtime_checkable
+class Growing(Protocol):
+    """A part that may write some of its state before the next checkpoint needs it."""
+
+    def grow(self) -> None: ...
+
+
+class NotFiniteError(RuntimeError):
+    """A loss or another metric became infinite or no number."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionSettings:
+    """How a run is logged, saved, shown and watched."""
+
+    progress: ProgressSettings = field(default_factory=ProgressSettings)
+    saving: SaveSettings = field(default_factory=SaveSettings)
+    checkpoints: CheckpointSettings = field(default_factory=CheckpointSettings)
+    watchdog: WatchdogSettings = field(default_factory=WatchdogSettings)
+    live: LiveSettings = field(default_factory=LiveSettings)
+
+
+class Session:
+    """One run, inside the `with` block of `running`."""
+
+    def __init__(
+        self,
+        folder: RunFolder,
+        progress: Progress,
+        limits: Limits,
+        settings: SessionSettings,
+        title: str,
+        peers: Peers | None = None,
+    ) -> None:
+        self.folder, self.progress, self.spans = folder, progress, progress.spans
+        self.stop: Stop | None = None
+        self._limits, self._settings, self._peers = limits, settings, peers or Alone()
+        self._checkpoints = Checkpoints(folder.checkpoints, settings.checkpoints)
+        self.signals = Signals()
+        """What ends the run early, entered by the caller; set before `running`."""
+        self._saves = SaveSchedule(settings.saving)
+        self._live = LiveView(settings.live, progress, limits, title=title)
+        self._saved: Mapping[str, Saved] = {}
+        self.exactness = Exactness()
+        """Why a resumed run may not end bit for bit like this one; set before `running`."""
+        self.say: Callable[[str], None] = lambda sentence: None
+        """Takes sentences for the user; set before `running`."""
+        self._growing: list[Growing] = []
+        self.evaluations: Evaluations | None = None
+        """Where pauses for evaluation are wanted; set before `running`."""
+        self.drain_episodes: Callable[[], Sequence[EpisodeEnd]] = list
+        """Games finished since the last call; set by the loop that has them."""
+
+    @contextmanager
+    def running(
+        self,
+        saved: Mapping[str, Saved],
+        resume: bool,
+        begin: Callable[[bool], object] = lambda is_resumed: None,
+    ) -> Iterator[None]:
+        """Opens everything, loads the last checkpoint or begins anew, and saves at the end.
+
+        Time counts from here on: what `begin` takes, e.g. to start games or processes, is no
+        training. It is called with whether a checkpoint was loaded.
+        """
+        self._saved = {**saved, "progress": self.progress, "spans": self.spans}
+        if self.evaluations is not None:
+            self._saved = {**self._saved, "evaluations": self.evaluations}
+        self._growing = [part for part in saved.values() if isinstance(part, Growing)]
+        with ExitStack() as stack:
+            stack.callback(self.folder.close)
+            stack.enter_context(self._live)
+            self.signals.say = self._live.say
+            self.spans.restart()
+            with self._live.during("Loading the checkpoint" if resume else "Starting the games"):
+                is_resumed = self._loaded(self._checkpoints.latest() if resume else None)
+                with self.spans.untimed():
+                    begin(is_resumed)
+                if not is_resumed:
+                    self.spans.restart()
+            self._mark(self.exactness.begin())
+            self._saves.saved(self.progress.agent_steps)
+            self.progress.open(self.folder.path)
+            stack.callback(self.progress.close)
+            if self.evaluations is not None:
+                self.evaluations.open(self.folder.path)
+            stack.enter_context(self.signals.deferred())
+            stack.enter_context(self._watchdog())
+            stack.enter_context(settled())
+            self._live.begin()
+            try:
+                yield
+            except (KeyboardInterrupt, NotFiniteError):
+                raise  # stop at once; or nothing that is worth keeping
+            except BaseException as error:
+                self._rescue(error)
+                raise
+            saves = self._settings.saving.save_at_end
+            self._peers.order(SAVE if saves else STOP)
+            if saves:
+                self.save()
+            if self.stop is not None:
+                self._live.finish(self.stop, self.folder.path)
+
+    @property
+    def replay_segment_agent_steps(self) -> int:
+        """Agent steps of a replay per segment; 0 where nothing is kept between checkpoints."""
+        saving = self._settings.saving
+        return saving.replay_segment_agent_steps if saving.save_at_end else 0
+
+    def segments(self, name: str) -> Segments:
+        """Rows beside the checkpoints, for a part that grows at one end; ask before `running`."""
+        return self._checkpoints.segments(name)
+
+    def goes_on(self) -> bool:
+        """Whether the loop should go on; logs, saves and shows what is due."""
+        self.spans.mark(OTHER)
+        if not self.progress.end_turn():
+            return not self.breaks_off()
+        if self.progress.write_row_if_due():
+            self._refuse_not_finite()
+        self._evaluate_if_due()
+        self.stop = self.signals.stop or self._limits.reached(
+            agent_steps=self.progress.agent_steps,
+            seconds=self.spans.training_seconds(),
+            score=self.progress.scores.full_mean,
+        )
+        for part in self._growing:
+            part.grow()
+        due = self.stop is None and self._saves.due(self.progress.agent_steps)
+        self._peers.order(STOP if self.stop is not None else SAVE if due else GO)
+        if due:
+            self.save()
+        self._live.look()
+        return self.stop is None
+
+    def breaks_off(self) -> bool:
+        """Whether a signal or the clock ends the run in the midst of a turn; shows what is due."""
+        self.stop = self.signals.stop
+        if self.stop is None and self._limits.seconds is not None:
+            self.stop = self._limits.time_is_over(self.spans.training_seconds())
+        self._peers.order(GO if self.stop is None else STOP)
+        self._live.look()
+        return self.stop is not None
+
+    def _evaluate_if_due(self) -> None:
+        """A signal ends the games at once; after a resume they are played from the first one."""
+        agent_steps, evaluations = self.progress.agent_steps, self.evaluations
+        if evaluations is None or not evaluations.due(agent_steps):
+            return
+        with (
+            self.spans.during(EVALUATION),
+            self._live.during("Playing evaluation games"),
+            suppress(Interrupted),
+        ):
+            evaluations.hold(agent_steps, around=self.signals.interruptible())
+
+    def leave(self) -> None:
+        """Told by a loop that ends before `goes_on` says so: other learners end with it."""
+        if self.stop is None:
+            self._peers.order(STOP)
+
+    def collected(self, slot: Slot) -> None:
+        """Counts the steps of a rollout and takes the games that have ended."""
+        self.progress.note_slot(slot)
+        self.progress.note_episodes(self._peers.gathered(self.drain_episodes()))
+
+    def played(self, lag_updates: int, ends: Sequence[EpisodeEnd]) -> None:
+        """Told after a block that several samplers have played, whose steps are counted already."""
+        self.progress.note_values({"perf/policy_lag": float(lag_updates)})
+        self.progress.note_episodes(ends)
+
+    def told(
+        self,
+        num_agent_steps: int,
+        num_updates: int,
+        metrics: Mapping[str, Metric],
+        ends: Sequence[EpisodeEnd],
+    ) -> None:
+        """Told what learners or threads have done since they last told."""
+        self.progress.advance(num_agent_steps)
+        self.progress.updates += num_updates
+        self.progress.note_values(metrics)
+        self.progress.note_episodes(ends)
+
+    def clocked(self, rates: Mapping[str, float]) -> None:
+        """Told what learners or threads have measured with a clock."""
+        self.progress.note_rates(rates)
+
+    def updated(self, metrics: Mapping[str, Metric], norms: Mapping[str, Metric]) -> None:
+        """Counts an update and keeps its metrics."""
+        self.progress.note({**metrics, **norms})
+
+    def noted(self, metrics: Mapping[str, Metric]) -> None:
+        """Told what belongs to no update."""
+        self.progress.note_values(metrics)
+
+    def save(self, *inexact: str) -> None:
+        """Writes a checkpoint of all parts; with the reasons why it cannot be exact, if any."""
+        with self._live.during("Saving"):
+            state = {name: part.state() for name, part in self._saved.items()}
+            self._mark(self.exactness.add([*inexact, *reasons_in(state)]))
+            state = {**self.exactness.state(), **state}
+            self._checkpoints.save(state, self.progress.agent_steps)
+        self._saves.saved(self.progress.agent_steps)
+
+    def _mark(self, reasons: Sequence[str]) -> None:
+        """Shows reasons that were not known before, and writes them into the run's record."""
+        if reasons:
+            self.say(exactness.sentence(reasons))
+            self.folder.mark_inexact(self.exactness.reasons)
+
+    def _loaded(self, found: Checkpoint | None) -> bool:
+        """Whether there was a checkpoint; a run killed before its first one begins again."""
+        at, folder = found.agent_steps if found else None, self._checkpoints.segments_folder
+        turn = turn_of(found.state["progress"]) if found else None
+        self._peers.begin(Beginning(at, turn, folder.resolve(), self.replay_segment_agent_steps))
+        if found is None:
+            return False
+        with refusals():
+            for name, part in self._saved.items():
+                part.load(found.state[name])
+        self._mark(self.exactness.resumed(found.state, found.agent_steps))
+        return True
+
+    def _rescue(self, failure: BaseException) -> None:
+        """Saves what can be saved of a run that failed, without hiding why it failed.
+
+        Where other learners' parts are out of reach, an earlier checkpoint is worth more.
+        """
+        if not self._peers.give_up() and self._checkpoints.any_complete:
+            return
+        try:
+            self.save(f"saved when it failed after {self.progress.agent_steps:,} agent steps")
+        except Exception as error:  # the first error is the one to show
+            if isinstance(error, DiskError) and isinstance(failure, DiskError):
+                return  # it says the same
+            warnings.warn(f"No checkpoint could be saved of the failed run: {error}", stacklevel=2)
+
+    def _watchdog(self) -> Watchdog:
+        return Watchdog(
+            self.folder.path,
+            self._settings.watchdog,
+            position=lambda: (self.progress.agent_steps, self.progress.updates),
+            part=lambda: self.spans.part,
+        )
+
+    def _refuse_not_finite(self) -> None:
+        row = self.progress.last_row
+        wrong = [k for k, v in row.items() if isinstance(v, float) and not math.isfinite(v)]
+        if wrong:
+            shown = ", ".join(f"{key}={value}" for key, value in row.items())
+            raise NotFiniteError(
+                f"{', '.join(wrong)} is no finite number after {self.progress.agent_steps:,} agent "
+                f"steps; a smaller learning rate usually helps. The last row was: {shown}."
+            )

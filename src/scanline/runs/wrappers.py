@@ -1,0 +1,181 @@
+"""What surrounds the parts of a loop: time marks, turns that can be left, reuse, instruments.
+
+Takes parts and what is wanted around them; gives parts with the same methods, so that the loop has
+no line for any of it. Knows no algorithm, engine or file by name.
+
+A turn is one rollout with its updates. It can be left between two updates, and gone on with after
+a resume: the store gives the batches that are left.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from ..networks import Memory
+from ..records import (Acted, Batch, EpisodeEnd, Experience, LossResult, Slot, Views)
+from ..interfaces import (Parts, Run, Algorithm, Metric, Policy, Store)
+from .clock import (LEARNING, OTHER, Spans)
+from .instruments import Instruments
+from .progress import Progress
+
+
+class LeavableRun(Run, Protocol):
+    """A run whose turns can be left between two updates."""
+
+    progress: Progress
+    spans: Spans
+    drain_episodes: Callable[[], Sequence[EpisodeEnd]]
+    """Games finished since the last call: the loop's sampler's."""
+
+    def noted(self, metrics: Mapping[str, Metric]) -> None:
+        """Keeps metrics that belong to no update."""
+
+    def breaks_off(self) -> bool:
+        """Whether a turn has to be left where it is."""
+
+
+class Wrapper:
+    """Every attribute of the part inside, but for what a subclass defines."""
+
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+
+class TurnStore(Wrapper):
+    """A store that begins a turn with its slot, and leaves it when the run asks for it."""
+
+    def __init__(self, inner: Store, run: LeavableRun, log_intensity: bool) -> None:
+        super().__init__(inner)
+        self._run, self._log_intensity = run, log_intensity
+
+    def slot(self) -> Slot:
+        into: Slot = self._inner.slot()
+        into.agent_steps = self._run.progress.begin_turn().began_at
+        return into
+
+    def put(self, experience: Experience) -> None:
+        self._inner.put(experience)
+        turn = self._run.progress.begin_turn()
+        turn.collected_agent_steps = experience.slot.actions.numel()
+
+    def batches(self) -> Iterator[Batch]:
+        run, turn = self._run, self._run.progress.begin_turn()
+        run.spans.mark(LEARNING)
+        for batch in self._inner.batches():
+            yield batch
+            turn.learned_agent_steps += len(batch.actions)
+            if self._inner.owes and run.breaks_off():
+                return
+        turn.is_done = True
+        if self._log_intensity:
+            intensity = turn.learned_agent_steps / turn.collected_agent_steps
+            run.noted({"perf/training_intensity": intensity})
+        run.spans.mark(OTHER)
+
+
+class TimedAlgorithm(Wrapper):
+    """Preparing a rollout is learning's time, and needs no gradient."""
+
+    def __init__(self, inner: Algorithm, spans: Spans) -> None:
+        super().__init__(inner)
+        self._spans = spans
+
+    def prepare(self, views: Views, slot: Slot) -> Experience:
+        self._spans.mark(LEARNING)
+        with torch.no_grad():
+            experience: Experience = self._inner.prepare(views, slot)
+        return experience
+
+
+class ReusingStore(Wrapper):
+    """A new rollout: what was computed for the last one is of no use any more."""
+
+    def __init__(self, inner: Store, memory: Memory) -> None:
+        super().__init__(inner)
+        self._memory = memory
+
+    def slot(self) -> Slot:
+        self._memory.begin()
+        into: Slot = self._inner.slot()
+        return into
+
+
+class ReusingPolicy(Wrapper):
+    """Acts, and keeps what the network has computed."""
+
+    def __init__(self, inner: Policy, memory: Memory) -> None:
+        super().__init__(inner)
+        self._memory = memory
+
+    def __call__(self, observations: Tensor, uniforms: Tensor, agent_steps: int) -> Acted:
+        with self._memory.keeping():
+            acted: Acted = self._inner(observations, uniforms, agent_steps)
+        return acted
+
+
+class ReusingAlgorithm(Wrapper):
+    """Learns from what the network has computed while it acted."""
+
+    def __init__(self, inner: Algorithm, memory: Memory) -> None:
+        super().__init__(inner)
+        self._memory = memory
+
+    def prepare(self, views: Views, slot: Slot) -> Experience:
+        with self._memory.keeping():
+            experience: Experience = self._inner.prepare(views, slot)
+        return experience
+
+    def loss(self, views: Views, batch: Batch) -> LossResult:
+        with self._memory.recalling():
+            result: LossResult = self._inner.loss(views, batch)
+        return result
+
+
+class MeasuredAlgorithm(Wrapper):
+    """Adds the angle between the gradients of half a batch and of all of it, at its updates."""
+
+    def __init__(self, inner: Algorithm, instruments: Instruments) -> None:
+        super().__init__(inner)
+        self._instruments = instruments
+
+    def loss(self, views: Views, batch: Batch) -> LossResult:
+        result: LossResult = self._inner.loss(views, batch)
+        cosine = self._instruments.cosine_at(views, batch, result, self._inner.loss)
+        return dataclasses.replace(result, metrics={**result.metrics, **cosine})
+
+
+def reusing(parts: Parts, memory: Memory) -> Parts:
+    """Parts that go forward once where a rollout is learned from whole and at once."""
+    if not memory.capacity_rows:
+        return parts
+    return dataclasses.replace(
+        parts,
+        policy=ReusingPolicy(parts.policy, memory),
+        store=ReusingStore(parts.store, memory),
+        algorithm=ReusingAlgorithm(parts.algorithm, memory),
+    )
+
+
+def measured(parts: Parts, instruments: Instruments) -> Parts:
+    """Parts whose updates are measured, where that is asked for."""
+    if not instruments.settings.cosine_every_updates:
+        return parts
+    algorithm = MeasuredAlgorithm(parts.algorithm, instruments)
+    return dataclasses.replace(parts, algorithm=algorithm)
+
+
+def in_turns(parts: Parts, run: LeavableRun, log_intensity: bool = False) -> Parts:
+    """Parts whose turns can be left and gone on with, and whose time is split."""
+    return dataclasses.replace(
+        parts,
+        store=TurnStore(parts.store, run, log_intensity),
+        algorithm=TimedAlgorithm(parts.algorithm, run.spans),
+    )

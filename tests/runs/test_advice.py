@@ -1,0 +1,44 @@
+"""The one line names the part that limits and an option to change."""
+
+from __future__ import annotations
+
+import pytest
+
+from scanline.runs.advice import Load, advice, shares
+
+
+def load(**changes: object) -> Load:
+    split = {"environment": 1.0, "acting": 1.0, "learning": 1.0, "other": 1.0, "evaluation": 99.0}
+    parts = {key: changes.pop(key) for key in list(changes) if key in split}
+    return Load(split_seconds={**split, **parts}, **{"num_cores": 2, **changes})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("case", "words"),
+    [
+        ({"environment": 9.0}, "The environments limit (75% of the time); all cores are at work"),
+        ({"environment": 9.0, "busy_cores": 1.1}, "1.1 of 2 cores are busy: try --num-threads 2"),
+        ({"environment": 9.0, "busy_cores": 1.9}, "all cores are at work"),
+        ({"acting": 9.0}, "Acting limits (75% of the time); try more --num-envs"),
+        ({"learning": 9.0}, "Learning limits"),
+        ({"other": 9.0}, "Bookkeeping limits"),
+        ({"acting": 1.5}, "Balanced: acting 33%"),
+        ({"memory_bytes": 95, "total_memory_bytes": 100}, "Memory limits: 95% is in use"),
+        ({"memory_bytes": 50, "total_memory_bytes": 100}, "Balanced"),
+    ],
+)
+def test_each_limit_has_its_line(case: dict[str, object], words: str) -> None:
+    text = advice(load(**case))
+    assert words in text
+    assert text.endswith(".")
+    assert "\n" not in text
+
+
+def test_nothing_measured_is_said() -> None:
+    assert advice(Load(split_seconds={}, num_cores=2)) == "Nothing measured yet."
+
+
+def test_shares_leave_evaluation_out() -> None:
+    assert shares(load().split_seconds) == dict.fromkeys(
+        ("environment", "acting", "learning", "other"), 0.25
+    )

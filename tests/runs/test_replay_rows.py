@@ -1,0 +1,131 @@
+"""A replay comes back from its segments whole, and only new rows are written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from scanline.runs import replay_rows
+from scanline.runs.replay_rows import ReplayRows
+from scanline.runs.segments import Segments
+from scanline.stores import NStep, PrioritisedSampling, Replay, ReplaySettings, ReplayShape
+from stores.recorded_games import Games, assert_batch_is_true, poison, spaces
+
+NUM_ENVS, NUM_STEPS = 4, 3
+
+
+def make(num_writers: int) -> Replay:
+    shape = ReplayShape(num_envs=NUM_ENVS, rollout_agent_steps=NUM_STEPS, num_writers=num_writers)
+    settings = ReplaySettings(
+        capacity_agent_steps=20 * NUM_ENVS,
+        batch_size=16,
+        learning_starts_agent_steps=0,
+        sampling=PrioritisedSampling(),
+        accumulator=NStep(n_step=2),
+    )
+    replay = Replay(spaces(3), shape, settings, 7, None, announce=lambda sentence: None)
+    poison(replay)
+    return replay
+
+
+def rows_of(replay: Replay, num_writers: int, folder: Path, games_go_on: bool = True) -> ReplayRows:
+    streams = [Segments(folder, f"replay-{writer}") for writer in range(num_writers)]
+    return ReplayRows(replay, streams, lambda: games_go_on)
+
+
+def play(replay: Replay, games: Games, num_writers: int, num_slots: int) -> None:
+    size = NUM_ENVS // num_writers
+    for _ in range(num_slots):
+        for writer in range(num_writers):
+            envs = range(writer * size, (writer + 1) * size)
+            replay.put(games.fill(replay.slot(writer), envs))
+        replay.feedback(replay.sample(), torch.rand(16))
+
+
+@pytest.mark.parametrize("num_writers", [1, 4])
+@pytest.mark.parametrize("num_slots", [2, 5, 9], ids=["little", "much", "more than the ring holds"])
+def test_a_replay_saved_often_comes_back_whole(
+    tmp_path: Path, num_writers: int, num_slots: int
+) -> None:
+    replay, games = make(num_writers), Games(spaces(3), NUM_ENVS, seed=0)
+    saved = rows_of(replay, num_writers, tmp_path)
+    for _ in range(4):
+        play(replay, games, num_writers, num_slots)
+        state = saved.state()
+    other = make(num_writers)
+    rows_of(other, num_writers, tmp_path).load(state)
+    for _ in range(5):
+        mine, theirs = replay.sample(), other.sample()
+        assert torch.equal(mine.observations, theirs.observations)
+        assert torch.equal(mine.columns["reward"], theirs.columns["reward"])
+        assert_batch_is_true(other, theirs, games)
+
+
+def test_a_second_save_writes_new_rows_only(tmp_path: Path) -> None:
+    replay, games = make(1), Games(spaces(3), NUM_ENVS, seed=0)
+    saved = rows_of(replay, 1, tmp_path)
+    play(replay, games, 1, 4)
+    first = saved.state()["rows"][0]["files"]
+    assert saved.state()["rows"][0]["files"] == first  # nothing new, nothing written
+    play(replay, games, 1, 1)
+    second = saved.state()["rows"][0]["files"]
+    assert second[:-1] == first
+    assert second[-1].num_rows == NUM_STEPS
+
+
+def test_an_empty_replay_can_be_saved_and_loaded(tmp_path: Path) -> None:
+    state = rows_of(make(1), 1, tmp_path).state()
+    other = make(1)
+    rows_of(other, 1, tmp_path).load(state)
+    assert other.num_drawable == 0
+
+
+def test_games_that_begin_anew_are_cut_off_from_what_was_stored(tmp_path: Path) -> None:
+    replay, games = make(1), Games(spaces(3), NUM_ENVS, seed=0, end_chance=0.0)
+    play(replay, games, 1, 4)
+    state = rows_of(replay, 1, tmp_path).state()
+    other = make(1)
+    rows_of(other, 1, tmp_path, games_go_on=False).load(state)
+    games.restart()
+    play(other, games, 1, 3)
+    for _ in range(5):
+        assert_batch_is_true(other, other.sample(), games)
+
+
+def test_segments_grow_between_checkpoints_and_come_back_whole(tmp_path: Path) -> None:
+    replay, games = make(1), Games(spaces(3), NUM_ENVS, seed=0)
+    streams = [Segments(tmp_path, "replay-0")]
+    saved = ReplayRows(replay, streams, lambda: True, segment_rows=2 * NUM_STEPS)
+    sizes = []
+    for _ in range(5):
+        play(replay, games, 1, 1)
+        saved.grow()
+        sizes.append(len(streams[0].files))
+    assert sizes == [0, 1, 1, 2, 2] or sizes == [1, 1, 2, 2, 3]
+    before = streams[0].next_row
+    state = saved.state()
+    assert streams[0].files[-1].first_row == before  # only what no segment had yet
+    other = make(1)
+    rows_of(other, 1, tmp_path).load(state)
+    for _ in range(5):
+        mine, theirs = replay.sample(), other.sample()
+        assert torch.equal(mine.observations, theirs.observations)
+        assert torch.equal(mine.indices, theirs.indices)
+
+
+def test_many_rows_become_several_files_and_come_back_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replay_rows, "MOST_BYTES_PER_SEGMENT", 700)
+    replay, games = make(1), Games(spaces(3), NUM_ENVS, seed=0)
+    play(replay, games, 1, 4)
+    stream = Segments(tmp_path, "replay-0")
+    state = ReplayRows(replay, [stream], lambda: True).state()
+    assert len(stream.files) > 2
+    assert all(0 < file.num_rows < replay.next_row() for file in stream.files)
+    other = make(1)
+    rows_of(other, 1, tmp_path).load(state)
+    mine, theirs = replay.sample(), other.sample()
+    assert torch.equal(mine.observations, theirs.observations)
