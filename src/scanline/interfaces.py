@@ -1,13 +1,21 @@
 """What the parts of a run promise each other: algorithm, store, parameters, policy, sampler, run.
 
-Contracts only; the records that pass between them are in records.py.
+Contracts only; the records that pass between them are in records.py. Settings build their part:
+
+| settings     | `build(context)` gives                                               |
+|--------------|----------------------------------------------------------------------|
+| `sampling`   | a `Sampler` over `context.engine`                                    |
+| `store`      | a `Store`, with arrays for one learner                               |
+| `exchange`   | the `Parameters` of one learner, around `context.network`            |
+| `optimiser`  | `build(parameters)`: an optimiser of one group of parameters         |
+| `pace`       | a `Runtime`, from the `Parts` that the context puts together         |
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from torch import Tensor
 
@@ -154,3 +162,110 @@ class Parts:
     store: Store
     algorithm: Algorithm
     parameters: Parameters
+
+
+class BuildContext(Protocol):
+    """What no settings object knows, and its `build(context)` needs: one learner's share."""
+
+    @property
+    def engine(self) -> Any:
+        """The `engines.Engine` of this learner, or of one sampler among several."""
+
+    @property
+    def spaces(self) -> Spaces: ...
+
+    @property
+    def seed(self) -> int:
+        """Key of every random number of the run."""
+
+    @property
+    def columns(self) -> Mapping[str, Column]:
+        """What the algorithm wants stored with every step."""
+
+    @property
+    def num_envs(self) -> int:
+        """Environments of this learner, over all of its samplers."""
+
+    @property
+    def first_env_id(self) -> int:
+        """Global number of the first of them."""
+
+    @property
+    def rollout_agent_steps(self) -> int:
+        """Agent steps of every environment per slot."""
+
+    @property
+    def num_learners(self) -> int:
+        """Learners of the run, this one included."""
+
+    @property
+    def num_samplers(self) -> int:
+        """Samplers that fill slots of one store side by side, each an equal block of them."""
+
+    @property
+    def staged_agent_steps(self) -> int:
+        """Agent steps between two `commit`s of the store; 0 where a `put` is visible at once."""
+
+    @property
+    def mark(self) -> Callable[[str], Any]:
+        """Called with what the time from now on belongs to: 'acting', 'environment', 'other'."""
+
+    @property
+    def announce(self) -> Callable[[str], None]:
+        """Shows a sentence to the user."""
+
+
+class RuntimeContext(BuildContext, Protocol):
+    """What the `build` of a pace needs besides: the parts, and what surrounds them in a run."""
+
+    @property
+    def samplers(self) -> Sequence[Sampler]:
+        """One per block of environments; built at the first call."""
+
+    @property
+    def parts(self) -> Parts:
+        """The first sampler, policy, store, algorithm and parameters; built at the first call."""
+
+    @property
+    def inexact(self) -> Sequence[str]:
+        """Why engine and device keep a resumed run from ending bit for bit like one that was never
+        stopped; often empty."""
+
+    def surround(self, parts: Parts, run: Run) -> Parts:
+        """The same parts with what the plan and the run want around them: turns that can be left,
+        time marks, the activation cache, instruments."""
+
+    def renewed(self, num_resumes: int) -> RuntimeContext:
+        """After so many resumes, where games cannot go on: another engine with other games."""
+
+    def close(self) -> None:
+        """Closes the engines; may be called twice."""
+
+
+class Runtime(Protocol):
+    """What `training` runs, whatever the recipe."""
+
+    @property
+    def inexact(self) -> Sequence[str]:
+        """Why a resumed run cannot end bit for bit like one that was never stopped; often empty."""
+
+    def begin(self, is_resumed: bool) -> None:
+        """Starts games, threads and processes, before the clock of the run starts."""
+
+    def run(self, run: Run) -> None:
+        """The loop, as long as the run goes on."""
+
+    def weights(self) -> tuple[Views, int]:
+        """The newest weights, and the updates in them."""
+
+    def saved(self) -> Mapping[str, Saved]:
+        """What a checkpoint holds, in the order in which it is saved and loaded."""
+
+    def note(self) -> Mapping[str, Any]:
+        """What a measurement should tell besides its rates: numbers, histograms."""
+
+    def halt(self) -> None:
+        """Ends what acts and learns by itself, before the weights are judged."""
+
+    def close(self) -> None:
+        """Ends everything; may be called twice."""
