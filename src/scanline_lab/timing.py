@@ -25,9 +25,9 @@ from pathlib import Path
 from typing import Any, cast
 
 from scanline import networks, settings
-from scanline.runs.clock import EVALUATION, Spans
-from scanline.runs.session import Session
-from scanline.training import Attachments, Plan, learners, open_session, prepared
+from scanline.runs.clock import EVALUATION, TimeSplit
+from scanline.runs.leader import LeaderRun
+from scanline.training import Attachments, Plan, learners, open_run, prepared
 from scanline.training.attachments import Pause
 from scanline.training.train import Runnable, centrally, follow
 
@@ -90,11 +90,11 @@ def timed(
     warm_up: Stretch,
     measured: Stretch,
     attachments: Attachments | None = None,
-    spans: Spans | None = None,
+    time_split: TimeSplit | None = None,
     limit: Limit | None = None,
 ) -> Timing:
     """Runs a plan for a while and counts; with a limit about twice as long."""
-    plan, spans = settings.override(plan, _QUIET), spans or Spans()
+    plan, time_split = settings.override(plan, _QUIET), time_split or TimeSplit()
     plan, attached = learners.placed(centrally(plan)), attachments or Attachments()
     if limit is not None:
         _refuse_followers(plan)
@@ -104,16 +104,16 @@ def timed(
         learners.joined(plan, follow) as group,
         tempfile.TemporaryDirectory() as folder,
     ):
-        parts = prepared(plan, spans.mark, lambda sentence: None, group, attached)
+        parts = prepared(plan, time_split.mark, lambda sentence: None, group, attached)
         try:
-            session = open_session(parts, Path(folder) / "run", spans=spans)
-            with session.running(parts.saved(session), resume=False, begin=parts.begin):
-                _go_on(parts, session, warm_up)
+            run = open_run(parts, Path(folder) / "run", time_split=time_split)
+            with run.running(parts.saved(run), resume=False, begin=parts.begin):
+                _go_on(parts, run, warm_up)
                 if limit is None or attached.pause is None:
-                    timing = _timed(parts, session, measured)
+                    timing = _timed(parts, run, measured)
                 else:
-                    timing = _with_limit(parts, session, measured, limit, attached.pause)
-                session.leave()
+                    timing = _with_limit(parts, run, measured, limit, attached.pause)
+                run.leave()
                 return timing
         finally:
             parts.close()
@@ -128,15 +128,15 @@ def _refuse_followers(plan: Plan) -> None:
 
 
 def _with_limit(
-    parts: Runnable, session: Session, measured: Stretch, limit: Limit, pause: Pause
+    parts: Runnable, run: LeaderRun, measured: Stretch, limit: Limit, pause: Pause
 ) -> Timing:
     """The run and the run without environments take turns."""
     runs, limits = list[Timing](), list[Timing]()
-    while not runs or (_is_short(_joined(runs), measured) and session.stop is None):
+    while not runs or (_is_short(_joined(runs), measured) and run.stop is None):
         for is_on, timings in ((False, runs), (True, limits)):
             pause.is_on = is_on
-            _go_on(parts, session, limit.settle)
-            timings.append(_timed(parts, session, limit.turn))
+            _go_on(parts, run, limit.settle)
+            timings.append(_timed(parts, run, limit.turn))
     pause.is_on = False
     best = max(timing.agent_steps_per_second for timing in limits)
     return replace(_joined(runs), limit_agent_steps_per_second=best)
@@ -146,33 +146,33 @@ def _is_short(timing: Timing, stretch: Stretch) -> bool:
     return timing.agent_steps < stretch.agent_steps or timing.seconds < stretch.seconds
 
 
-def _timed(parts: Runnable, session: Session, stretch: Stretch) -> Timing:
-    before, noted = _Count.of(session), parts.note()
-    _go_on(parts, session, stretch)
-    timing = _timing(parts, session, before)
+def _timed(parts: Runnable, run: LeaderRun, stretch: Stretch) -> Timing:
+    before, noted = _Count.of(run), parts.note()
+    _go_on(parts, run, stretch)
+    timing = _timing(parts, run, before)
     return replace(timing, note=since(noted, parts.note()))
 
 
-def _go_on(parts: Runnable, session: Session, stretch: Stretch) -> None:
+def _go_on(parts: Runnable, run: LeaderRun, stretch: Stretch) -> None:
     """Whole turns, until the stretch is over."""
-    parts.loop(cast(Session, StretchRun(session, stretch)))
+    parts.loop(cast(LeaderRun, StretchRun(run, stretch)))
 
 
 class StretchRun:
     """A run that goes on until a stretch is over, and can go on with the next one."""
 
-    def __init__(self, session: Session, stretch: Stretch) -> None:
-        self._session, self._stretch = session, stretch
-        self._begun, self._first = time.perf_counter(), session.progress.agent_steps
+    def __init__(self, run: LeaderRun, stretch: Stretch) -> None:
+        self._run, self._stretch = run, stretch
+        self._begun, self._first = time.perf_counter(), run.progress.agent_steps
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._session, name)
+        return getattr(self._run, name)
 
     def goes_on(self) -> bool:
-        done = self._session.progress.agent_steps - self._first
+        done = self._run.progress.agent_steps - self._first
         seconds = time.perf_counter() - self._begun
         is_over = done >= self._stretch.agent_steps and seconds >= self._stretch.seconds
-        return not is_over and self._session.goes_on()
+        return not is_over and self._run.goes_on()
 
 
 def since(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
@@ -220,22 +220,22 @@ class _Count:
     split_seconds: Mapping[str, float]
 
     @classmethod
-    def of(cls, session: Session) -> _Count:
-        progress = session.progress
-        split = {p: s for p, s in session.spans.seconds().items() if p != EVALUATION}
+    def of(cls, run: LeaderRun) -> _Count:
+        progress = run.progress
+        split = {p: s for p, s in run.time_split.seconds().items() if p != EVALUATION}
         return cls(time.perf_counter(), progress.agent_steps, progress.updates, split)
 
 
-def _timing(parts: Runnable, session: Session, before: _Count) -> Timing:
-    after = _Count.of(session)
+def _timing(parts: Runnable, run: LeaderRun, before: _Count) -> Timing:
+    after = _Count.of(run)
     split = {p: after.split_seconds[p] - s for p, s in before.split_seconds.items()}
-    row = session.progress.last_row
+    row = run.progress.last_row
     return Timing(
         agent_steps=after.agent_steps - before.agent_steps,
         updates=after.updates - before.updates,
         seconds=after.seconds - before.seconds,
         split_seconds=split,
         frame_skip=parts.protocol.frame_skip,
-        score=session.progress.scores.mean,
+        score=run.progress.scores.mean,
         losses={k: float(v) for k, v in row.items() if "/" in k and v is not None},
     )

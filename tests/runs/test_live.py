@@ -12,7 +12,7 @@ from rich.console import Console
 
 from scanline.records import EpisodeEnd
 from scanline.runs import live
-from scanline.runs.clock import Spans
+from scanline.runs.clock import TimeSplit
 from scanline.runs.live import LiveSettings, LiveView
 from scanline.runs.picture import picture
 from scanline.runs.progress import Progress, ProgressSettings
@@ -24,8 +24,8 @@ class MadeUpRun:
 
     def __init__(self, console: Console, **settings: bool) -> None:
         self.now = 0.0
-        self.spans = Spans(lambda: round(self.now * 1e9))
-        self.progress = Progress(ProgressSettings(), frame_skip=4, spans=self.spans)
+        self.time_split = TimeSplit(lambda: round(self.now * 1e9))
+        self.progress = Progress(ProgressSettings(), frame_skip=4, time_split=self.time_split)
         self.view = LiveView(
             LiveSettings(**settings),  # type: ignore[arg-type]
             self.progress,
@@ -38,7 +38,7 @@ class MadeUpRun:
     def go(self, num_rollouts: int) -> None:
         for _ in range(num_rollouts):
             for part, seconds in (("environment", 0.07), ("acting", 0.02), ("learning", 0.01)):
-                self.spans.mark(part)
+                self.time_split.mark(part)
                 self.now += seconds
             self.progress.advance(800)
             self.progress.updates += 5
@@ -141,7 +141,7 @@ def test_a_loop_that_begins_has_something_to_show_at_once(
 def test_rates_count_from_the_beginning_of_the_loop() -> None:
     run = MadeUpRun(Console(file=io.StringIO()))
     run.now += 100.0  # a warm start
-    run.spans.restart()
+    run.time_split.restart()
     run.view.begin()
     run.go(5)
     assert run.view.view().steps_per_second == pytest.approx(8_000)
@@ -225,7 +225,7 @@ def test_the_last_word_tells_where_the_run_is_and_what_to_do() -> None:
 def test_rates_leave_evaluation_out() -> None:
     run = MadeUpRun(Console(file=io.StringIO()))
     run.go(5)
-    with run.spans.during("evaluation"):
+    with run.time_split.during("evaluation"):
         run.now += 100.0
     view = run.view.view()
     assert view.steps_per_second == pytest.approx(8_000)

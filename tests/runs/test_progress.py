@@ -11,7 +11,7 @@ import torch
 
 from scanline.records import EpisodeEnd, Slot
 from scanline.runs.checkpoint import Checkpoints, CheckpointSettings
-from scanline.runs.clock import Spans
+from scanline.runs.clock import TimeSplit
 from scanline.runs.progress import Progress, ProgressSettings
 
 STEPS = 30
@@ -37,7 +37,7 @@ def slot(num_steps: int, num_envs: int, version: int) -> Slot:
 
 def new_progress(**settings: Any) -> Progress:
     settings = {"log_every_agent_steps": 100, "tensorboard": False, **settings}
-    return Progress(ProgressSettings(**settings), frame_skip=4, spans=Spans())
+    return Progress(ProgressSettings(**settings), frame_skip=4, time_split=TimeSplit())
 
 
 def rollout(progress: Progress) -> None:
@@ -151,12 +151,12 @@ def test_rates_stay_out_of_the_rows(tmp_path: Path) -> None:
 
 def test_rates_leave_evaluation_out(tmp_path: Path) -> None:
     now_ns = [0]
-    spans = Spans(lambda: now_ns[0])
+    time_split = TimeSplit(lambda: now_ns[0])
     settings = ProgressSettings(log_every_agent_steps=10, tensorboard=False)
-    progress = Progress(settings, frame_skip=4, spans=spans)
+    progress = Progress(settings, frame_skip=4, time_split=time_split)
     progress.open(tmp_path)
     now_ns[0] += 2_000_000_000
-    with spans.during("evaluation"):
+    with time_split.during("evaluation"):
         now_ns[0] += 50_000_000_000
     progress.advance(10)
     progress.write_row_if_due()

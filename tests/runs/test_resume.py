@@ -13,7 +13,7 @@ SCRIPT = """
     import torch
     from scanline.records import EpisodeEnd
     from scanline.runs.checkpoint import Checkpoints, CheckpointSettings
-    from scanline.runs.clock import ENVIRONMENT, LEARNING, OTHER, Spans
+    from scanline.runs.clock import ENVIRONMENT, LEARNING, OTHER, TimeSplit
     from scanline.runs.folder import RunFolder, versions
     from scanline.runs.progress import Progress, ProgressSettings
     from scanline.runs.stopping import Limits, SaveSchedule, SaveSettings, Signals
@@ -34,8 +34,8 @@ SCRIPT = """
 
     def train(path):
         begin = RunFolder.resume if (path / "settings.json").exists() else RunFolder.create
-        spans, learner = Spans(), Learner()
-        progress = Progress(LOG, frame_skip=4, spans=spans)
+        time_split, learner = TimeSplit(), Learner()
+        progress = Progress(LOG, frame_skip=4, time_split=time_split)
         with (
             begin(path, {"seed": 0}, versions(engine="none 0")) as run,
             Signals() as signals,
@@ -45,12 +45,12 @@ SCRIPT = """
             if saved := checkpoints.latest():
                 learner.weights = saved.state["weights"]
                 progress.load(saved.state["progress"])
-                spans.load(saved.state["spans"])
+                time_split.load(saved.state["time_split"])
             progress.open(run.path)
             schedule = SaveSchedule(SAVE, progress.agent_steps)
 
             def save():
-                parts = {"progress": progress.state(), "spans": spans.state()}
+                parts = {"progress": progress.state(), "time_split": time_split.state()}
                 checkpoints.save({"weights": learner.weights, **parts}, progress.agent_steps)
                 schedule.saved(progress.agent_steps)
 
@@ -58,20 +58,20 @@ SCRIPT = """
                 return progress.agent_steps
 
             with Watchdog(
-                run.path, WatchdogSettings(), position=position, part=lambda: spans.part
+                run.path, WatchdogSettings(), position=position, part=lambda: time_split.part
             ):
                 while not (signals.stop or LIMITS.reached(
                     agent_steps=progress.agent_steps,
-                    seconds=spans.training_seconds(),
+                    seconds=time_split.training_seconds(),
                     score=progress.scores.full_mean,
                 )):
-                    spans.mark(ENVIRONMENT)
+                    time_split.mark(ENVIRONMENT)
                     progress.advance(160)
                     score = progress.agent_steps % 37
                     progress.note_episodes([EpisodeEnd(0, score, 10, progress.episodes)])
-                    spans.mark(LEARNING)
+                    time_split.mark(LEARNING)
                     progress.note(learner.learn(progress.agent_steps))
-                    spans.mark(OTHER)
+                    time_split.mark(OTHER)
                     progress.write_row_if_due()
                     if schedule.due(progress.agent_steps):
                         save()

@@ -15,7 +15,7 @@ import scanline
 from scanline import cli, training
 from scanline._native import layer_threads
 from scanline.networks import kernels
-from scanline.runs.session import Session
+from scanline.runs.leader import LeaderRun
 from scanline_lab.timing import Stretch, timed
 
 CATCH = "scanline/Catch-v0"
@@ -37,10 +37,10 @@ def train(out: Path, **changes: Any) -> scanline.Run:
 
 
 def fail(out: Path, patch: pytest.MonkeyPatch) -> None:
-    def broken(self: Session) -> bool:
+    def broken(self: LeaderRun) -> bool:
         raise RuntimeError("inside")
 
-    patch.setattr(Session, "goes_on", broken)
+    patch.setattr(LeaderRun, "goes_on", broken)
     with pytest.raises(RuntimeError, match="inside"):
         train(out / "failed")
 

@@ -155,7 +155,7 @@ def test_a_file_that_is_no_record_is_one_sentence_for_every_reader(
         (("run", "seed"), None, "seed=None must be a whole number"),
         (("run", "reset"), "never", "reset='never' must be one of 'ale', 'cached'"),
         (("run", "mode"), [1], r"mode=\(1,\) must be a whole number .* or None"),
-        (("run", "session"), 3, r"unknown here \(run\.session\)"),
+        (("run", "output"), 3, r"unknown here \(run\.output\)"),
         (("recipe", "source"), 3, "names no recipe or no game"),
         (("game",), {}, "names no recipe or no game"),
         (("recipe", "sampling", "num_envs"), 0, "num_envs"),

@@ -29,7 +29,7 @@ from scanline.processes import WorkerLost
 from scanline.runners.crew import StuckError
 from scanline.runners.hands import Hands
 from scanline.runs.checkpoint import load_latest
-from scanline.runs.session import NotFiniteError
+from scanline.runs.leader import NotFiniteError
 
 CATCH = "scanline/Catch-v0"
 ENDS_WITHIN_SECONDS = 20.0

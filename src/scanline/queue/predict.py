@@ -132,7 +132,7 @@ def _running_bytes(plan: Plan, rate: Rate) -> int:
     """Checkpoints that stay, and the replay once."""
     capacity = getattr(plan.recipe.store, "capacity_agent_steps", 0)
     replay = rate.replay_bytes_per_agent_step * min(capacity, plan.recipe.agent_steps)
-    keep = plan.run.session.checkpoints.keep_checkpoints
+    keep = plan.run.output.checkpoints.keep_checkpoints
     return int(keep * rate.checkpoint_bytes + replay)
 
 

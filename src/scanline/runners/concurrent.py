@@ -27,7 +27,7 @@ from ..parameters import LocalParameters
 from ..records import Batch, EpisodeEnd, State
 from ..runs.clock import ENVIRONMENT, LEARNING
 from ..runs.game_numbers import GameNumbers
-from ..runs.session import Session
+from ..runs.leader import LeaderRun
 from ..runs.wrappers import Wrapper
 from ..samplers import LockstepSampler, SamplingSettings
 from ..stores import Replay, ReplaySettings
@@ -126,12 +126,12 @@ class Blocks:
             sampler.abandon()
         self._drain()
 
-    def loop(self, run: Session) -> None:
+    def loop(self, run: LeaderRun) -> None:
         """Block after block, as long as the run goes on."""
         while run.goes_on():
             self._block(run)
 
-    def _block(self, session: Session) -> None:
+    def _block(self, session: LeaderRun) -> None:
         """One block, and the updates that the block before it owes; or what is left of them."""
         began_at = session.progress.begin_turn().began_at
         look = partial(self._look, session, began_at)
@@ -149,20 +149,21 @@ class Blocks:
         if self._played_all and self._learned_all:
             self._end_block(session)
 
-    def _look(self, session: Session, began_at: int) -> None:
+    def _look(self, session: LeaderRun, began_at: int) -> None:
         """What the waiting thread does now and then."""
         learns = self._pace.concurrent_training or self._played_all
-        session.spans.mark(LEARNING if learns and not self._learned_all else ENVIRONMENT)
+        session.time_split.mark(LEARNING if learns and not self._learned_all else ENVIRONMENT)
         session.progress.agent_steps = began_at + self._played_agent_steps
         if session.breaks_off():
             self._breaks_off.set()
 
-    def _end_block(self, session: Session) -> None:
+    def _end_block(self, session: LeaderRun) -> None:
         lag_updates = session.progress.updates - self._parts.policy.version
         self._replay.commit()
         self._learner.sync_target()
         self._played_rounds, self._updates = [0] * len(self.samplers), 0
-        session.played(lag_updates, self.numbers.give(self._drain()))
+        lag = {"perf/policy_lag": float(lag_updates)}
+        session.report(0, 0, lag, self.numbers.give(self._drain()))  # steps are counted already
         session.progress.begin_turn().is_done = True
 
     @property

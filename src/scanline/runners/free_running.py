@@ -28,7 +28,7 @@ from ..records import Slot, State
 from ..runs.clock import ACTING, ENVIRONMENT, LEARNING, OTHER
 from ..runs.controller import Controller, ControllerSettings, Counts
 from ..runs.lags import Lags
-from ..runs.session import Session
+from ..runs.leader import LeaderRun
 from ..samplers import DynamicSampler
 from ..stores import SegmentQueue
 from .crew import StuckError
@@ -134,14 +134,14 @@ class FreeRun:
         self._hands.set(PREDICTOR, counts.predictors, self._predict)
         self._hands.set(TRAINER, counts.trainers, self._train)
 
-    def turn(self, session: Session) -> None:
+    def turn(self, session: LeaderRun) -> None:
         """Waits a moment, then tells the session what happened meanwhile."""
-        session.spans.mark(OTHER)
+        session.time_split.mark(OTHER)
         time.sleep(_TURN_SECONDS)
         self._hands.check()
         self._tell(session)
         self._refuse_standstill()
-        self.controller.tick(session.spans.training_seconds(), session.progress.updates)
+        self.controller.tick(session.time_split.training_seconds(), session.progress.updates)
 
     def _predict(self) -> None:
         """One inference for whoever waits."""
@@ -179,7 +179,7 @@ class FreeRun:
             self._tally.lags.note(updates_before - slot.version)
             self._tally.add(metrics)
 
-    def _tell(self, session: Session) -> None:
+    def _tell(self, session: LeaderRun) -> None:
         with self._tallying:
             tally, self._tally = self._tally, Tally()
         self.lags.add(tally.lags.counts)
@@ -191,13 +191,13 @@ class FreeRun:
             **tally.lags.metrics(),
             **now.metrics(self._seen, self.controller.counts),
         }
-        session.clocked(now.rates(self._seen, self.controller.counts))
-        session.spans.share(now.split_seconds(self._seen, self.controller.counts))
+        session.log_rates(now.rates(self._seen, self.controller.counts))
+        session.time_split.share(now.split_seconds(self._seen, self.controller.counts))
         if new_steps or tally.updates:
             self._silence.heard(RUN)
         self._seen = now
         ends = self.parts.sampler.drain_episodes()
-        session.told(new_steps, tally.updates, metrics, ends)
+        session.report(new_steps, tally.updates, metrics, ends)
 
     def _refuse_standstill(self) -> None:
         """Threads may all be alive and wait for one another, or for a step that never comes."""

@@ -23,11 +23,11 @@ from typing import Any
 from ..interfaces import Metric
 from ..processes import Crew, Entry, Link, SharedArrays, hire
 from ..records import EpisodeEnd, Slot, State
-from ..runs.clock import Spans
+from ..runs.clock import TimeSplit
 from ..runs.game_numbers import GameNumbers
 from ..runs.lags import Lags
+from ..runs.leader import LeaderRun
 from ..runs.progress import Progress, ProgressSettings
-from ..runs.session import Session
 from .crew import StuckError
 from .silence import Silence
 
@@ -100,8 +100,8 @@ class Journal:
 
     def __init__(self, link: Link, board: Board, rank: int, store: StoreSide) -> None:
         self._link, self._board, self._rank, self._store = link, board, rank, store
-        self.spans = Spans()
-        self.progress = Progress(ProgressSettings(), frame_skip=1, spans=self.spans)
+        self.time_split = TimeSplit()
+        self.progress = Progress(ProgressSettings(), frame_skip=1, time_split=self.time_split)
         self.progress.agent_steps = board.total_agent_steps
         self._versions: Slot | None = None
         self._own_at_collect = 0
@@ -112,7 +112,7 @@ class Journal:
 
     def _begin(self) -> None:
         self._report, self._lags, self._since = Report(), Lags(), time.monotonic()
-        self._split, self._waited = self.spans.seconds(), self._store.waited_seconds()
+        self._split, self._waited = self.time_split.seconds(), self._store.waited_seconds()
         self._sums = {}
 
     def goes_on(self) -> bool:
@@ -137,9 +137,9 @@ class Journal:
     def updated(self, metrics: Mapping[str, Metric], norms: Mapping[str, Metric]) -> None:
         self._report.updates += 1
         self._note_lag()
-        self.noted({**metrics, **norms})
+        self.log({**metrics, **norms})
 
-    def noted(self, metrics: Mapping[str, Metric]) -> None:
+    def log(self, metrics: Mapping[str, Metric]) -> None:
         for name, value in metrics.items():
             total, count = self._sums.get(name, (0.0, 0))
             if name.startswith("charts/"):
@@ -160,7 +160,7 @@ class Journal:
         now = time.monotonic()
         if now - self._since < _REPORT_SECONDS:
             return
-        report, split = self._report, self.spans.seconds()
+        report, split = self._report, self.time_split.seconds()
         report.metrics = {name: total / count for name, (total, count) in self._sums.items()}
         report.lags = self._lags.counts
         report.split_seconds = {part: s - self._split[part] for part, s in split.items()}
@@ -215,7 +215,7 @@ class Fleet:
             worker.order(0)
         self._silence.heard(*range(self.num_learners))
 
-    def turn(self, session: Session) -> None:
+    def turn(self, session: LeaderRun) -> None:
         """Listens once; notes what learners tell, and who is silent."""
         assert self._crew is not None, "start it first"
         for rank, _, report in self._crew.answers(_LISTEN_SECONDS):
@@ -223,15 +223,15 @@ class Fleet:
             self._note(session, rank, report)
         self._refuse_silence()
 
-    def _note(self, session: Session, rank: int, report: Report) -> None:
+    def _note(self, session: LeaderRun, rank: int, report: Report) -> None:
         first = rank * self.num_envs
         ends = self.numbers.give(e._replace(env=e.env + first) for e in report.ends)
         self.lags.add(report.lags)
         metrics = {**report.metrics, **Lags(report.lags).metrics()}
-        session.told(report.agent_steps, report.updates, metrics, ends)
+        session.report(report.agent_steps, report.updates, metrics, ends)
         waited = report.waited_seconds / max(report.seconds, 1e-9)
-        session.clocked({"perf/lock_wait_share": waited})
-        session.spans.share(report.split_seconds)
+        session.log_rates({"perf/lock_wait_share": waited})
+        session.time_split.share(report.split_seconds)
 
     def _refuse_silence(self) -> None:
         silent = self._silence.silent(range(self.num_learners))

@@ -21,7 +21,7 @@ EVALUATION = "evaluation"
 TRAINING_PARTS = (ENVIRONMENT, ACTING, LEARNING, OTHER)
 
 
-class Spans:
+class TimeSplit:
     """Time per part; `other` runs from the beginning."""
 
     def __init__(self, clock_ns: Callable[[], int] = time.perf_counter_ns) -> None:

@@ -20,8 +20,8 @@ from ..interfaces import (Metric, Saved)
 from .game_numbers import GameNumbers
 from .progress import Progress
 from .segments import Segments
-from .session import (GO, SAVE, STOP, Beginning, Growing)
-from .settled import settled
+from .leader import (GO, SAVE, STOP, Beginning, Growing)
+from .garbage import frozen_garbage
 from .stopping import Signals
 
 
@@ -116,7 +116,7 @@ class Following:
 
     def __init__(self, exchange: Exchange, progress: Progress) -> None:
         """Hears first how far the run is and where it lies."""
-        self.progress, self.spans = progress, progress.spans
+        self.progress, self.time_split = progress, progress.time_split
         self._exchange = exchange
         self._told: Beginning = exchange.learners.told()
         self._saved: Mapping[str, Saved] = {}
@@ -146,7 +146,7 @@ class Following:
             for part in saved.values():
                 part.load({})
         # Signals belong to the leading learner.
-        with self._signals, self._signals.deferred(), settled():
+        with self._signals, self._signals.deferred(), frozen_garbage():
             yield
             self._obey()
 
@@ -167,7 +167,7 @@ class Following:
     def updated(self, metrics: Mapping[str, Metric], norms: Mapping[str, Metric]) -> None:
         """The leading learner logs its own."""
 
-    def noted(self, metrics: Mapping[str, Metric]) -> None:
+    def log(self, metrics: Mapping[str, Metric]) -> None:
         """The leading learner logs its own."""
 
     def _obey(self) -> int:

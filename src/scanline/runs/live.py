@@ -182,7 +182,7 @@ class LiveView:
         split = {part: s - old.split_seconds[part] for part, s in now.split_seconds.items()}
         seconds = max(sum(split.values()) - split["evaluation"], 1e-9)
         rate = (now.agent_steps - old.agent_steps) / seconds
-        training_seconds = self._progress.spans.training_seconds()
+        training_seconds = self._progress.time_split.training_seconds()
         return View(
             title=self._title,
             agent_steps=progress.agent_steps,
@@ -210,7 +210,7 @@ class LiveView:
             cpu_seconds(),
             self._progress.agent_steps,
             self._progress.updates,
-            self._progress.spans.seconds(),
+            self._progress.time_split.seconds(),
         )
 
 

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from ..records import (EpisodeEnd, Slot, State)
 from ..interfaces import (Metric)
-from .clock import Spans
+from .clock import TimeSplit
 from .machine import used_memory_bytes
 from .rows import RowFiles
 from .scores import Scores
@@ -74,8 +74,8 @@ class Every:
 class Progress:
     """Counters, score and log of one run. Load a state first, if there is one; then open."""
 
-    def __init__(self, settings: ProgressSettings, *, frame_skip: int, spans: Spans) -> None:
-        self._settings, self.frame_skip, self.spans = settings, frame_skip, spans
+    def __init__(self, settings: ProgressSettings, *, frame_skip: int, time_split: TimeSplit) -> None:
+        self._settings, self.frame_skip, self.time_split = settings, frame_skip, time_split
         self.agent_steps = self.updates = self.episodes = 0
         self.turn: Turn | None = None
         """The turn that is under way; None between two of them."""
@@ -89,7 +89,7 @@ class Progress:
         self._files: RowFiles | None = None
         self.last_row: dict[str, float | int | None] = {}
         """What was logged last in this process."""
-        self._rates_from = (0, 0, spans.seconds())
+        self._rates_from = (0, 0, time_split.seconds())
 
     @property
     def raw_frames(self) -> int:
@@ -98,7 +98,7 @@ class Progress:
     def open(self, folder: Path) -> None:
         """Begins to write; cuts the files back to the rows that this progress knows."""
         self._files = RowFiles(folder, self._num_rows, self._settings.tensorboard)
-        self._rates_from = (self.agent_steps, self.updates, self.spans.seconds())
+        self._rates_from = (self.agent_steps, self.updates, self.time_split.seconds())
 
     def close(self) -> None:
         """Closes the log files; may be called twice."""
@@ -219,7 +219,7 @@ class Progress:
 
     def _rates(self) -> dict[str, float | int | None]:
         """Rates since the last row, over training time; evaluation has a time of its own."""
-        now = (self.agent_steps, self.updates, self.spans.seconds())
+        now = (self.agent_steps, self.updates, self.time_split.seconds())
         steps, updates, before = self._rates_from
         split = {part: seconds - before[part] for part, seconds in now[2].items()}
         self._rates_from = now
@@ -227,7 +227,7 @@ class Progress:
         steps_per_second = (now[0] - steps) / training_seconds
         return {
             "agent_steps": self.agent_steps,
-            "training_seconds": self.spans.training_seconds(),
+            "training_seconds": self.time_split.training_seconds(),
             "charts/SPS": steps_per_second,
             "perf/frames_per_second": steps_per_second * self.frame_skip,
             "perf/updates_per_second": (now[1] - updates) / training_seconds,

@@ -1,6 +1,6 @@
 """A replay in a checkpoint: its rows appended to segments, the rest as state.
 
-Takes a replay and one stream of segments per writer; gives a part that a session can save and load.
+Takes a replay and one stream of segments per writer; gives a part that a checkpoint holds.
 Knows neither what a row means nor when a checkpoint is written.
 
 A checkpoint writes only the rows since the last segment, because rows never change once they are

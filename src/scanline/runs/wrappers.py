@@ -19,7 +19,7 @@ from torch import Tensor
 from ..networks import Memory
 from ..records import (Acted, Batch, EpisodeEnd, Experience, LossResult, Slot, Views)
 from ..interfaces import (Parts, Run, Algorithm, Metric, Policy, Store)
-from .clock import (LEARNING, OTHER, Spans)
+from .clock import (LEARNING, OTHER, TimeSplit)
 from .instruments import Instruments
 from .progress import Progress
 
@@ -28,11 +28,11 @@ class LeavableRun(Run, Protocol):
     """A run whose turns can be left between two updates."""
 
     progress: Progress
-    spans: Spans
+    time_split: TimeSplit
     drain_episodes: Callable[[], Sequence[EpisodeEnd]]
     """Games finished since the last call: the loop's sampler's."""
 
-    def noted(self, metrics: Mapping[str, Metric]) -> None:
+    def log(self, metrics: Mapping[str, Metric]) -> None:
         """Keeps metrics that belong to no update."""
 
     def breaks_off(self) -> bool:
@@ -68,7 +68,7 @@ class TurnStore(Wrapper):
 
     def batches(self) -> Iterator[Batch]:
         run, turn = self._run, self._run.progress.begin_turn()
-        run.spans.mark(LEARNING)
+        run.time_split.mark(LEARNING)
         for batch in self._inner.batches():
             yield batch
             turn.learned_agent_steps += len(batch.actions)
@@ -77,19 +77,19 @@ class TurnStore(Wrapper):
         turn.is_done = True
         if self._log_intensity:
             intensity = turn.learned_agent_steps / turn.collected_agent_steps
-            run.noted({"perf/training_intensity": intensity})
-        run.spans.mark(OTHER)
+            run.log({"perf/training_intensity": intensity})
+        run.time_split.mark(OTHER)
 
 
 class TimedAlgorithm(Wrapper):
     """Preparing a rollout is learning's time, and needs no gradient."""
 
-    def __init__(self, inner: Algorithm, spans: Spans) -> None:
+    def __init__(self, inner: Algorithm, time_split: TimeSplit) -> None:
         super().__init__(inner)
-        self._spans = spans
+        self._time_split = time_split
 
     def prepare(self, views: Views, slot: Slot) -> Experience:
-        self._spans.mark(LEARNING)
+        self._time_split.mark(LEARNING)
         with torch.no_grad():
             experience: Experience = self._inner.prepare(views, slot)
         return experience
@@ -177,5 +177,5 @@ def in_turns(parts: Parts, run: LeavableRun, log_intensity: bool = False) -> Par
     return dataclasses.replace(
         parts,
         store=TurnStore(parts.store, run, log_intensity),
-        algorithm=TimedAlgorithm(parts.algorithm, run.spans),
+        algorithm=TimedAlgorithm(parts.algorithm, run.time_split),
     )

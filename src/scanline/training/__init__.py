@@ -7,7 +7,7 @@ from .models import build_learner
 from .plan import Plan, RunSettings, make_plan, read_plan, synchronous
 from .policies import policy_of
 from .scoring import EVALUATION_SEED, LoadedPolicy, evaluate, film, load_policy, score
-from .train import Run, carry_out, open_session, prepared, train
+from .train import Run, carry_out, open_run, prepared, train
 
 __all__ = [
     "EVALUATION_SEED",
@@ -25,7 +25,7 @@ __all__ = [
     "film",
     "load_policy",
     "make_plan",
-    "open_session",
+    "open_run",
     "policy_of",
     "prepared",
     "read_plan",

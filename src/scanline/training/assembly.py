@@ -25,10 +25,10 @@ from ..runners.free_running import FreeRunning
 from ..runs import wrappers
 from ..runs.game_numbers import GameNumbers
 from ..runs.instruments import Instruments
+from ..runs.leader import LeaderRun
 from ..runs.learners import Exchange, Following, Leading, PerLearner, Shared
 from ..runs.progress import Every
 from ..runs.replay_rows import ReplayRows
-from ..runs.session import Session
 from ..samplers import LockstepSampler, RestingEngine, SamplingSettings, inner_settings
 from ..stores import (
     Replay,
@@ -199,11 +199,11 @@ class Parts:
     def loop(self, run: wrappers.LeavableRun) -> None:
         """Acts and learns as long as the run goes on."""
         if self.blocks is not None:
-            self.blocks.loop(cast(Session, run))  # `learners` refuses blocks for several
+            self.blocks.loop(cast(LeaderRun, run))  # `learners` refuses blocks for several
         else:
             take_turns(self.plan, self.wired, self.parameters, run)
 
-    def saved(self, session: Session | Following) -> Mapping[str, Saved]:
+    def saved(self, session: LeaderRun | Following) -> Mapping[str, Saved]:
         """What a checkpoint holds of them, in the order in which learners save and load."""
         others = {f"sampler_{n}": each for n, each in enumerate(self.samplers[1:], start=1)}
         store = saved_store(self.wired.store, session, self.samplers, self.learners)
@@ -370,7 +370,7 @@ def build_replay(
 
 def saved_store(
     store: Store,
-    session: Session | Following,
+    session: LeaderRun | Following,
     samplers: Sequence[LockstepSampler],
     learners: Learners,
 ) -> Saved:

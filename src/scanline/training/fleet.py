@@ -24,8 +24,8 @@ from ..processes import Link, granted_cores
 from ..protocols import Protocol
 from ..records import Views
 from ..runners.supervise import Board, Fleet, Journal, StoreSide, show_stack_when_asked
-from ..runs.session import Session
-from ..runs.settled import settled
+from ..runs.garbage import frozen_garbage
+from ..runs.leader import LeaderRun
 from ..samplers import LockstepSampler
 from ..stores import ReplaySettings
 from .assembly import (
@@ -117,13 +117,13 @@ class FleetParts:
         """Starts the learners' processes, before the clock and the view of the run."""
         self.fleet.start()
 
-    def loop(self, run: Session) -> None:
+    def loop(self, run: LeaderRun) -> None:
         while run.goes_on():
             if self.pause is not None:
                 self.fleet.board.pause(self.pause.is_on)
             self.fleet.turn(run)
 
-    def saved(self, session: Session) -> Mapping[str, Saved]:
+    def saved(self, session: LeaderRun) -> Mapping[str, Saved]:
         return {"parameters": self.owner, "learners": self.fleet}
 
     def halt(self) -> None:
@@ -200,7 +200,7 @@ def learn(link: Link, order: Order) -> None:
         wired = _wired(plan, engine, learner, journal, order.num_learners)
         link.answer(0)
         next(link.orders())
-        with settled():
+        with frozen_garbage():
             take_turns(plan, wired, learner, journal)
     finally:
         engine.close()
@@ -232,7 +232,7 @@ def _wired(
     assert isinstance(recipe.exchange, CentralSettings)
     if recipe.exchange.poll_steps:
         policy = acting.PollingPolicy(policy, learner.pull, recipe.exchange.poll_steps)
-    mark: Callable[[str], Any] = journal.spans.mark
+    mark: Callable[[str], Any] = journal.time_split.mark
     sampler = LockstepSampler(engine, plan.run.seed, mark)
     sampling = recipe.sampling
     sampler.reset(sampling.decorrelation_agent_steps, sampling.decorrelation_draw)

@@ -19,7 +19,7 @@ from ..processes import granted_cores
 from ..protocols import Protocol
 from ..records import State
 from ..runners.free_running import FreeRun, FreeRunning, Works
-from ..runs.session import Session
+from ..runs.leader import LeaderRun
 from ..samplers import DynamicSampler, DynamicSettings
 from ..stores import SegmentQueue, SegmentSettings
 from .assembly import Say, engine_settings, fitting, share_cores
@@ -116,11 +116,11 @@ class FreeParts:
         """Starts games and threads, before the clock and the view of the run."""
         self.run.free.start()
 
-    def loop(self, run: Session) -> None:
+    def loop(self, run: LeaderRun) -> None:
         while run.goes_on():
             self.run.free.turn(run)
 
-    def saved(self, session: Session) -> Mapping[str, Saved]:
+    def saved(self, session: LeaderRun) -> Mapping[str, Saved]:
         return {"parameters": self.run.published, "free_run": self.run}
 
     def halt(self) -> None:

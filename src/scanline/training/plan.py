@@ -19,7 +19,7 @@ from ..recipes import Recipe
 from ..runners.alternate import Alternate
 from ..runs import folder
 from ..runs.instruments import InstrumentSettings
-from ..runs.session import SessionSettings
+from ..runs.leader import OutputSettings
 from ..samplers import DynamicSettings, SamplingSettings
 from ..stores import RolloutSettings, SegmentSettings
 from . import named_code
@@ -70,7 +70,7 @@ class RunSettings:
     evaluation_games: int = 30
     """Games of the evaluation that confirms a target score."""
     instruments: InstrumentSettings = field(default_factory=InstrumentSettings)
-    session: SessionSettings = field(default_factory=SessionSettings)
+    output: OutputSettings = field(default_factory=OutputSettings)
 
     def __post_init__(self) -> None:
         if self.learners < 1:

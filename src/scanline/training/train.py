@@ -20,11 +20,11 @@ from ..parameters import CentralSettings, Learners
 from ..recipes import Recipe
 from ..runners.free_running import FreeRunning
 from ..runs import folder
-from ..runs.clock import EVALUATION, Spans
+from ..runs.clock import EVALUATION, TimeSplit
 from ..runs.exactness import Exactness
+from ..runs.leader import LeaderRun
 from ..runs.learners import Following
 from ..runs.progress import Progress, ProgressSettings
-from ..runs.session import Session
 from ..runs.stopping import Interrupted, Limits, Signals, Stop
 from . import exact, learners, named_code
 from .assembly import Parts, Say, assemble
@@ -35,7 +35,7 @@ from .plan import Plan, make_plan
 from .scoring import evaluations_of, score
 
 Runnable = Parts | FleetParts | FreeParts
-"""What a session can run: begun, turned, saved, halted and closed."""
+"""What a run can run: begun, turned, saved, halted and closed."""
 
 
 @dataclass(frozen=True)
@@ -98,14 +98,14 @@ def centrally(plan: Plan) -> Plan:
 
 def follow(plan: Plan, group: Learners) -> None:
     """The whole run of a learner that does not lead: no files, no words, no decisions."""
-    spans = Spans()
+    time_split = TimeSplit()
     with refusals():
-        parts = assemble(plan, spans.mark, say=lambda sentence: None, learners=group)
+        parts = assemble(plan, time_split.mark, say=lambda sentence: None, learners=group)
     try:
-        progress = Progress(ProgressSettings(), frame_skip=1, spans=spans)
-        session = Following(parts.exchange, progress)
-        with session.running(parts.saved(session), begin=parts.begin):
-            parts.loop(session)
+        progress = Progress(ProgressSettings(), frame_skip=1, time_split=time_split)
+        run = Following(parts.exchange, progress)
+        with run.running(parts.saved(run), begin=parts.begin):
+            parts.loop(run)
     finally:
         parts.close()
 
@@ -120,21 +120,21 @@ def lead(
     signals: Signals,
 ) -> Run:
     """The whole run of the learner that logs, saves and decides."""
-    spans = Spans()
-    parts = prepared(plan, spans.mark, say, group)
+    time_split = TimeSplit()
+    parts = prepared(plan, time_split.mark, say, group)
     try:
-        session = open_session(parts, out, resume=resume, spans=spans, signals=signals)
+        run = open_run(parts, out, resume=resume, time_split=time_split, signals=signals)
         named_code.remember(plan.recipe, plan.game)
-        session.say = say
-        session.evaluations = evaluations_of(parts.plan, parts.policy, say)
-        with session.running(parts.saved(session), resume=resume, begin=parts.begin):
-            parts.loop(session)
+        run.say = say
+        run.evaluations = evaluations_of(parts.plan, parts.policy, say)
+        with run.running(parts.saved(run), resume=resume, begin=parts.begin):
+            parts.loop(run)
         parts.halt()
         confirmation = None
         with suppress(Interrupted):  # all is saved: what is left can be done later
-            confirmation = _confirmed(parts, session, say)
-            _report(session.folder.path)
-        return _finished(session, confirmation)
+            confirmation = _confirmed(parts, run, say)
+            _report(run.folder.path)
+        return _finished(run, confirmation)
     finally:
         parts.close()
 
@@ -159,14 +159,14 @@ def prepared(
 
 
 @refusals()
-def open_session(
+def open_run(
     parts: Runnable,
     out: str | Path | None,
     *,
     resume: bool = False,
-    spans: Spans | None = None,
+    time_split: TimeSplit | None = None,
     signals: Signals | None = None,
-) -> Session:
+) -> LeaderRun:
     """The run's folder and all that surrounds its loop."""
     plan, protocol = parts.plan, parts.protocol
     versions = exact.versions(plan)
@@ -176,16 +176,16 @@ def open_session(
         target_score=plan.run.target_score,
         stop_if_too_slow=plan.run.stop_if_too_slow,
     )
-    settings_of_session = plan.run.session
+    output = plan.run.output
     progress = Progress(
-        settings_of_session.progress, frame_skip=protocol.frame_skip, spans=spans or Spans()
+        output.progress, frame_skip=protocol.frame_skip, time_split=time_split or TimeSplit()
     )
     run_folder = _folder(parts, out, resume, versions)
     title = f"{plan.recipe.name} on {plan.game}"
-    session = Session(run_folder, progress, limits, settings_of_session, title, parts.peers)
-    session.signals = signals or session.signals
-    session.exactness = Exactness(parts.inexact, exact.conditions(plan, versions))
-    return session
+    run = LeaderRun(run_folder, progress, limits, output, title, parts.peers)
+    run.signals = signals or run.signals
+    run.exactness = Exactness(parts.inexact, exact.conditions(plan, versions))
+    return run
 
 
 def _folder(
@@ -209,30 +209,30 @@ def _report(path: Path) -> None:
         )
 
 
-def _confirmed(parts: Runnable, session: Session, say: Say) -> Scores | None:
+def _confirmed(parts: Runnable, run: LeaderRun, say: Say) -> Scores | None:
     """Evaluation games that confirm a reached target score."""
-    if session.stop is None or session.stop.kind != "target_score":
+    if run.stop is None or run.stop.kind != "target_score":
         return None
     games = parts.plan.run.evaluation_games
     say(f"Playing {games} whole games to confirm the score ...")
-    with session.spans.during(EVALUATION), session.signals.interruptible():
-        player = parts.policy(session.progress.agent_steps)
+    with run.time_split.during(EVALUATION), run.signals.interruptible():
+        player = parts.policy(run.progress.agent_steps)
         confirmation = score(parts.plan, player, games=games)
     say(f"Confirmed by evaluation: {confirmation.sentence()}.")
     return confirmation
 
 
-def _finished(session: Session, confirmation: Scores | None) -> Run:
+def _finished(run: LeaderRun, confirmation: Scores | None) -> Run:
     """What the run came to."""
-    assert session.stop is not None
-    progress = session.progress
+    assert run.stop is not None
+    progress = run.progress
     return Run(
-        folder=session.folder.path,
+        folder=run.folder.path,
         agent_steps=progress.agent_steps,
-        training_seconds=session.spans.training_seconds(),
+        training_seconds=run.time_split.training_seconds(),
         score=progress.scores.mean,
-        stop=session.stop,
+        stop=run.stop,
         confirmation=confirmation,
-        inexact=tuple(session.exactness.reasons),
-        best_evaluation=session.evaluations.best if session.evaluations else None,
+        inexact=tuple(run.exactness.reasons),
+        best_evaluation=run.evaluations.best if run.evaluations else None,
     )

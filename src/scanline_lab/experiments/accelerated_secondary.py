@@ -18,9 +18,9 @@ import numpy as np
 
 from scanline import training
 from scanline.parameters import LocalParameters
-from scanline.runs.clock import EVALUATION, Spans
+from scanline.runs.clock import EVALUATION, TimeSplit
+from scanline.runs.leader import LeaderRun
 from scanline.runs.progress import Every
-from scanline.runs.session import Session
 from scanline.stores import Replay, ReplaySettings
 from scanline.stores.reader import Reader
 
@@ -139,54 +139,56 @@ class SecondLearner:
 def measure(cell: Cell, before: Results) -> Result:
     """Both learners' scores and norms at every pause."""
     asked = cell.settings
-    spans = Spans()
+    time_split = TimeSplit()
     with tempfile.TemporaryDirectory() as folder:
-        parts = training.assemble(plan_of(asked, asked["first"]), spans.mark, lambda text: None)
+        parts = training.assemble(
+            plan_of(asked, asked["first"]), time_split.mark, lambda text: None
+        )
         try:
-            session = training.open_session(parts, Path(folder) / "run", spans=spans)
+            run = training.open_run(parts, Path(folder) / "run", time_split=time_split)
             second = SecondLearner(parts, plan_of(asked, asked["second"]))
-            with session.running(parts.saved(session), resume=False, begin=parts.begin):
-                return {"pauses": _taught(parts, session, second, asked)}
+            with run.running(parts.saved(run), resume=False, begin=parts.begin):
+                return {"pauses": _taught(parts, run, second, asked)}
         finally:
             parts.close()
 
 
 def _taught(
-    parts: training.Parts, session: Session, second: SecondLearner, asked: Mapping[str, Any]
+    parts: training.Parts, run: LeaderRun, second: SecondLearner, asked: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
     pauses: list[dict[str, Any]] = []
 
     def pause() -> None:
-        with session.spans.during(EVALUATION):
-            pauses.append(_pause(parts, session, second, asked["pause"]))
+        with run.time_split.during(EVALUATION):
+            pauses.append(_pause(parts, run, second, asked["pause"]))
 
-    parts.loop(TeachingRun(session, second, Every(asked["every"], pause)))
+    parts.loop(TeachingRun(run, second, Every(asked["every"], pause)))
     return pauses
 
 
 class TeachingRun:
     """A run after each of whose turns a second learner does the same."""
 
-    def __init__(self, session: Session, second: SecondLearner, pauses: Every) -> None:
-        self._session, self._second, self._pauses = session, second, pauses
-        self._agent_steps = session.progress.agent_steps
+    def __init__(self, run: LeaderRun, second: SecondLearner, pauses: Every) -> None:
+        self._run, self._second, self._pauses = run, second, pauses
+        self._agent_steps = run.progress.agent_steps
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._session, name)
+        return getattr(self._run, name)
 
     def goes_on(self) -> bool:
-        before, now = self._agent_steps, self._session.progress.agent_steps
+        before, now = self._agent_steps, self._run.progress.agent_steps
         self._agent_steps = now
         self._second.follow(before, now)
         self._pauses.reached(before, now)
-        return self._session.goes_on()
+        return self._run.goes_on()
 
 
 def _pause(
-    parts: training.Parts, session: Session, second: SecondLearner, most_agent_steps: int
+    parts: training.Parts, run: LeaderRun, second: SecondLearner, most_agent_steps: int
 ) -> dict[str, Any]:
     learners = {"first": parts.parameters, "second": second.learner}
-    found: dict[str, Any] = {"agent_steps": session.progress.agent_steps}
+    found: dict[str, Any] = {"agent_steps": run.progress.agent_steps}
     for name, learner in learners.items():
         policy = training.policy_of(second.plan, learner, found["agent_steps"])
         scores = training.score(second.plan, policy, games=0, most_agent_steps=most_agent_steps)

@@ -58,7 +58,7 @@ def measure(cell: Cell, before: Results) -> Result:
         around = {"around": lambda inner: OnCoprocessor(inner, device)}
     attachments = training.Attachments(mark_threads=trace.mark, **around)
     plan, clock = plan_of(cell, **changes), TracedClock(trace)
-    timing = timed_blocks(cell, plan, attachments=attachments, spans=clock)
+    timing = timed_blocks(cell, plan, attachments=attachments, time_split=clock)
     pace = plan.recipe.pace
     learner = TRAINER if isinstance(pace, Concurrent) and pace.concurrent_training else "main"
     spans = [named for span in trace.spans() if (named := _named(span, learner)) is not None]

@@ -22,7 +22,7 @@ import torch
 from scanline import training
 from scanline.parameters import NotFiniteGradientError
 from scanline.records import Batch, LossResult, Views
-from scanline.runs.session import NotFiniteError
+from scanline.runs.leader import NotFiniteError
 
 from ..tables import Table
 from ..timing import Stretch, timed

@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from scanline.runs.clock import Spans
+from scanline.runs.clock import TimeSplit
 
 
 class TracedSpan(NamedTuple):
@@ -49,7 +49,7 @@ class Trace:
         return found
 
 
-class TracedClock(Spans):
+class TracedClock(TimeSplit):
     """The clock of a run that also tells a trace."""
 
     def __init__(self, trace: Trace) -> None:

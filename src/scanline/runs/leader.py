@@ -1,4 +1,4 @@
-"""A session: what surrounds a loop from its start to its stop.
+"""The leading learner's run: what surrounds a loop from its start to its stop.
 
 Takes the parts that a checkpoint holds and the settings of a run; tells the loop whether to go on,
 and is told what was collected and learned. It logs, saves, shows, watches and stops.
@@ -36,12 +36,12 @@ from .folder import RunFolder
 from .live import (LiveSettings, LiveView)
 from .progress import (Progress, ProgressSettings, Turn, turn_of)
 from .segments import Segments
-from .settled import settled
+from .garbage import frozen_garbage
 from .stopping import (Interrupted, Limits, SaveSchedule, SaveSettings, Signals, Stop)
 from .watchdog import (Watchdog, WatchdogSettings)
 
 GO, SAVE, STOP = 0, 1, 2
-"""What a session tells other learners before every turn, and once more after the last."""
+"""What the leader tells other learners before every turn, and once more after the last."""
 
 
 class Beginning(NamedTuple):
@@ -100,7 +100,7 @@ class NotFiniteError(RuntimeError):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SessionSettings:
+class OutputSettings:
     """How a run is logged, saved, shown and watched."""
 
     progress: ProgressSettings = field(default_factory=ProgressSettings)
@@ -110,7 +110,7 @@ class SessionSettings:
     live: LiveSettings = field(default_factory=LiveSettings)
 
 
-class Session:
+class LeaderRun:
     """One run, inside the `with` block of `running`."""
 
     def __init__(
@@ -118,11 +118,11 @@ class Session:
         folder: RunFolder,
         progress: Progress,
         limits: Limits,
-        settings: SessionSettings,
+        settings: OutputSettings,
         title: str,
         peers: Peers | None = None,
     ) -> None:
-        self.folder, self.progress, self.spans = folder, progress, progress.spans
+        self.folder, self.progress, self.time_split = folder, progress, progress.time_split
         self.stop: Stop | None = None
         self._limits, self._settings, self._peers = limits, settings, peers or Alone()
         self._checkpoints = Checkpoints(folder.checkpoints, settings.checkpoints)
@@ -153,7 +153,7 @@ class Session:
         Time counts from here on: what `begin` takes, e.g. to start games or processes, is no
         training. It is called with whether a checkpoint was loaded.
         """
-        self._saved = {**saved, "progress": self.progress, "spans": self.spans}
+        self._saved = {**saved, "progress": self.progress, "time_split": self.time_split}
         if self.evaluations is not None:
             self._saved = {**self._saved, "evaluations": self.evaluations}
         self._growing = [part for part in saved.values() if isinstance(part, Growing)]
@@ -161,13 +161,13 @@ class Session:
             stack.callback(self.folder.close)
             stack.enter_context(self._live)
             self.signals.say = self._live.say
-            self.spans.restart()
+            self.time_split.restart()
             with self._live.during("Loading the checkpoint" if resume else "Starting the games"):
                 is_resumed = self._loaded(self._checkpoints.latest() if resume else None)
-                with self.spans.untimed():
+                with self.time_split.untimed():
                     begin(is_resumed)
                 if not is_resumed:
-                    self.spans.restart()
+                    self.time_split.restart()
             self._mark(self.exactness.begin())
             self._saves.saved(self.progress.agent_steps)
             self.progress.open(self.folder.path)
@@ -176,7 +176,7 @@ class Session:
                 self.evaluations.open(self.folder.path)
             stack.enter_context(self.signals.deferred())
             stack.enter_context(self._watchdog())
-            stack.enter_context(settled())
+            stack.enter_context(frozen_garbage())
             self._live.begin()
             try:
                 yield
@@ -204,7 +204,7 @@ class Session:
 
     def goes_on(self) -> bool:
         """Whether the loop should go on; logs, saves and shows what is due."""
-        self.spans.mark(OTHER)
+        self.time_split.mark(OTHER)
         if not self.progress.end_turn():
             return not self.breaks_off()
         if self.progress.write_row_if_due():
@@ -212,7 +212,7 @@ class Session:
         self._evaluate_if_due()
         self.stop = self.signals.stop or self._limits.reached(
             agent_steps=self.progress.agent_steps,
-            seconds=self.spans.training_seconds(),
+            seconds=self.time_split.training_seconds(),
             score=self.progress.scores.full_mean,
         )
         for part in self._growing:
@@ -228,7 +228,7 @@ class Session:
         """Whether a signal or the clock ends the run in the midst of a turn; shows what is due."""
         self.stop = self.signals.stop
         if self.stop is None and self._limits.seconds is not None:
-            self.stop = self._limits.time_is_over(self.spans.training_seconds())
+            self.stop = self._limits.time_is_over(self.time_split.training_seconds())
         self._peers.order(GO if self.stop is None else STOP)
         self._live.look()
         return self.stop is not None
@@ -239,7 +239,7 @@ class Session:
         if evaluations is None or not evaluations.due(agent_steps):
             return
         with (
-            self.spans.during(EVALUATION),
+            self.time_split.during(EVALUATION),
             self._live.during("Playing evaluation games"),
             suppress(Interrupted),
         ):
@@ -255,34 +255,29 @@ class Session:
         self.progress.note_slot(slot)
         self.progress.note_episodes(self._peers.gathered(self.drain_episodes()))
 
-    def played(self, lag_updates: int, ends: Sequence[EpisodeEnd]) -> None:
-        """Told after a block that several samplers have played, whose steps are counted already."""
-        self.progress.note_values({"perf/policy_lag": float(lag_updates)})
-        self.progress.note_episodes(ends)
-
-    def told(
+    def report(
         self,
         num_agent_steps: int,
         num_updates: int,
         metrics: Mapping[str, Metric],
         ends: Sequence[EpisodeEnd],
     ) -> None:
-        """Told what learners or threads have done since they last told."""
+        """Counts what workers, threads or processes, have done since their last report."""
         self.progress.advance(num_agent_steps)
         self.progress.updates += num_updates
         self.progress.note_values(metrics)
         self.progress.note_episodes(ends)
 
-    def clocked(self, rates: Mapping[str, float]) -> None:
-        """Told what learners or threads have measured with a clock."""
+    def log_rates(self, rates: Mapping[str, float]) -> None:
+        """Keeps rates of workers for the next row; they depend on the clock."""
         self.progress.note_rates(rates)
 
     def updated(self, metrics: Mapping[str, Metric], norms: Mapping[str, Metric]) -> None:
         """Counts an update and keeps its metrics."""
         self.progress.note({**metrics, **norms})
 
-    def noted(self, metrics: Mapping[str, Metric]) -> None:
-        """Told what belongs to no update."""
+    def log(self, metrics: Mapping[str, Metric]) -> None:
+        """Keeps metrics that belong to no update, for the next row."""
         self.progress.note_values(metrics)
 
     def save(self, *inexact: str) -> None:
@@ -332,7 +327,7 @@ class Session:
             self.folder.path,
             self._settings.watchdog,
             position=lambda: (self.progress.agent_steps, self.progress.updates),
-            part=lambda: self.spans.part,
+            part=lambda: self.time_split.part,
         )
 
     def _refuse_not_finite(self) -> None:

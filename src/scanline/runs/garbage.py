@@ -1,4 +1,4 @@
-"""What a run begins with, out of the garbage collector's sight.
+"""The garbage collector leaves out objects that were there before a loop.
 
 Takes nothing and gives nothing: a `with` block around a loop. Knows no run.
 
@@ -14,9 +14,9 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def settled() -> Iterator[None]:
-    """Objects that are there now are looked at no more until the block ends."""
-    if gc.get_freeze_count():  # somebody has frozen his own, and will want to decide
+def frozen_garbage() -> Iterator[None]:
+    """Freezes all present objects: the collector skips them until the block ends."""
+    if gc.get_freeze_count():  # the caller has frozen objects, and decides when to unfreeze
         yield
         return
     gc.collect()

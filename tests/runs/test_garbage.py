@@ -6,19 +6,19 @@ import gc
 
 import pytest
 
-from scanline.runs.settled import settled
+from scanline.runs.garbage import frozen_garbage
 
 
 def test_objects_are_frozen_inside_the_block_only() -> None:
     assert gc.get_freeze_count() == 0
-    with settled():
+    with frozen_garbage():
         assert gc.get_freeze_count() > 0
     assert gc.get_freeze_count() == 0
 
 
 def test_objects_are_seen_again_after_an_error() -> None:
     def fail() -> None:
-        with settled():
+        with frozen_garbage():
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
@@ -29,7 +29,7 @@ def test_objects_are_seen_again_after_an_error() -> None:
 def test_what_somebody_else_has_frozen_stays_frozen() -> None:
     gc.freeze()
     try:
-        with settled():
+        with frozen_garbage():
             pass
         assert gc.get_freeze_count() > 0
     finally:
