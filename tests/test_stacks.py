@@ -91,11 +91,11 @@ def test_a_sight_shows_what_its_arrays_hold_now() -> None:
     random = torch.Generator().manual_seed(3)
     frames, depth = torch.zeros((STACK, 5, 3, 2), dtype=torch.uint8), torch.zeros(5).byte()
     repeat = Padding("repeat")
-    sight = stacks.Sight(stacks.step_planes(frames), depth[None], repeat)
+    view = stacks.ObservationView(stacks.step_planes(frames), depth[None], repeat)
     for oldest in (1, STACK, 2, STACK):
         frames.copy_(torch.randint(1, 255, frames.shape, generator=random))
         depth.copy_(torch.randint(oldest, STACK + 1, depth.shape, generator=random))
-        seen = sight.observations()
+        seen = view.observations()
         assert torch.equal(seen, stacks.build(frames, depth, repeat))
         assert (seen.data_ptr() == frames.data_ptr()) == (oldest == STACK)
 

@@ -12,17 +12,83 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from . import stacks
 from .draws import SAMPLED, Choice
-from .spaces import Array as Array
-from .spaces import Spaces as Spaces
-from .spaces import StepArrays as StepArrays
+from .stacks import Array as Array
 
 State = dict[str, Any]
 """What a part saves: tensors, arrays, numbers, strings, and lists or dictionaries of these."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spaces:
+    """What an algorithm and a network must know of the environment."""
+
+    frame_shape: tuple[int, ...]
+    """One frame: (H, W) grey, (H, W, 3) colour, (D,) vector."""
+    frame_dtype: str
+    """'uint8' for images and RAM, 'float32' for vectors."""
+    stack: int
+    """Frames per observation, S."""
+    num_actions: int
+    life_loss_ends_return: bool = False
+    """Whether a lost life cuts the return as the game's end does."""
+    stack_padding: str = "zeros"
+    """What fills the stack right after a reset, in the words of `Protocol`."""
+
+    @property
+    def is_image(self) -> bool:
+        return len(self.frame_shape) >= 2
+
+    @property
+    def num_start_frames(self) -> int:
+        """Frames of a new stack that are of no step, which the environment gives: S - 1, or 0."""
+        return stacks.num_start_frames(self.stack_padding, self.stack)
+
+    @property
+    def observation_shape(self) -> tuple[int, ...]:
+        """Shape of one stacked observation, [S, ...frame]."""
+        return (self.stack, *self.frame_shape)
+
+
+@dataclass(frozen=True, eq=False)
+class StepArrays:
+    """Where an engine writes one step of `b` environments: views into the caller's arrays.
+
+    Each is equal to itself alone, so that an engine can remember what it knows of one.
+    """
+
+    frame: Array  # [b, *frame] the newest frame; after an end, the first of the next episode
+    depth: Array  # [b] uint8, valid frames of the stack, 1 right after a reset, at most S
+    reward: Array  # [b] float32, clipped as the protocol says
+    raw_reward: Array  # [b] float32
+    terminated: Array  # [b] bool, the game ended
+    truncated: Array  # [b] bool, a limit ended the episode
+    life_lost: Array  # [b] bool, a life was lost and the game goes on
+    lives: Array  # [b] int32
+    final_frame: Array  # [b, *frame] last frame of the episode, where terminated or truncated
+    start_frames: Array  # [b, num_start_frames, *frame] before `frame`, where depth is 1
+
+    @classmethod
+    def allocate(cls, spaces: Spaces, num_envs: int) -> StepArrays:
+        """Arrays of their own, of environments that have just begun."""
+        frame, dtype = spaces.frame_shape, spaces.frame_dtype
+        return cls(
+            frame=np.zeros((num_envs, *frame), dtype),
+            depth=np.ones(num_envs, np.uint8),
+            reward=np.zeros(num_envs, np.float32),
+            raw_reward=np.zeros(num_envs, np.float32),
+            terminated=np.zeros(num_envs, np.bool_),
+            truncated=np.zeros(num_envs, np.bool_),
+            life_lost=np.zeros(num_envs, np.bool_),
+            lives=np.zeros(num_envs, np.int32),
+            final_frame=np.zeros((num_envs, *frame), dtype),
+            start_frames=np.zeros((num_envs, spaces.num_start_frames, *frame), dtype),
+        )
 
 
 class PolicyValue(NamedTuple):
@@ -198,27 +264,27 @@ class Slot:
         """What fills young stacks from this step and environment on."""
         return stacks.Padding(self.padding, self.starts, t, env)
 
-    def sight(self, t: int, envs: slice = slice(None)) -> stacks.Sight:
+    def observation_view(self, t: int, envs: slice = slice(None)) -> stacks.ObservationView:
         """What these environments see before step t; t = T is after the last step."""
         planes = stacks.step_planes(self.frames[t : t + self.stack, envs])
         depth = self.depth[t : t + 1, envs]
-        return stacks.Sight(planes, depth, self.padding_from(t, envs.start or 0))
+        return stacks.ObservationView(planes, depth, self.padding_from(t, envs.start or 0))
 
     @cached_property
-    def _sights(self) -> dict[int, stacks.Sight]:
+    def _views(self) -> dict[int, stacks.ObservationView]:
         """Of all environments, by step, as far as they were asked for."""
         return {}
 
     def observation(self, t: int) -> Tensor:
         """Observations [B, S, *frame] before step t; t = T is the one after the last step."""
-        if t not in self._sights:
-            self._sights[t] = self.sight(t)
-        return self._sights[t].observations()
+        if t not in self._views:
+            self._views[t] = self.observation_view(t)
+        return self._views[t].observations()
 
-    def sight_of_steps(self) -> stacks.Sight:
+    def rollout_view(self) -> stacks.ObservationView:
         """What is seen before all steps, [T * B, S, *frame]; for a slot with all environments."""
         planes = stacks.window_planes(self.frames[:-1], self.num_steps)
-        return stacks.Sight(planes, self.depth[:-1], self.padding_from(0))
+        return stacks.ObservationView(planes, self.depth[:-1], self.padding_from(0))
 
     def observations(self) -> Tensor:
         """Observations [T * B, S, *frame] of all steps; a view unless an episode is young."""

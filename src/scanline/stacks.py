@@ -79,7 +79,7 @@ class Padding:
             planes[t, row, : stack - 1 - age] = start[age:].numpy()
 
 
-class Sight:
+class ObservationView:
     """What is seen in arrays that are filled again and again: their views are made once.
 
     Takes planes [T, b, S, *frame] and depths [T, b], uint8 on the CPU: views of those arrays.

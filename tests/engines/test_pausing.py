@@ -8,7 +8,7 @@ from scanline import protocols
 from scanline.engines import Engine, EngineSettings, build
 from scanline.engines.pausing import PausableEngine
 from scanline.records import Slot, StepArrays
-from scanline.samplers.lanes import Scratch
+from scanline.samplers.slot_views import Scratch
 
 NUM_ENVS, NUM_GROUPS = 4, 2
 ENVS = slice(0, NUM_ENVS // NUM_GROUPS)

@@ -83,7 +83,7 @@ def test_a_slot_that_is_filled_again_holds_what_a_new_one_would(num_steps: int) 
         fresh = other.collect(ByPixels(), into=new_slot(other, num_steps))
         assert_equal_slots(again, fresh)
         assert torch.equal(again.observation(num_steps), fresh.observation(num_steps))
-        assert torch.equal(again.sight_of_steps().observations(), fresh.observations())
+        assert torch.equal(again.rollout_view().observations(), fresh.observations())
     assert sorted(one.drain_episodes()) == sorted(other.drain_episodes())
 
 

@@ -180,7 +180,7 @@ def poison(replay: Replay) -> None:
 
 def steps_of(replay: Replay, batch: Batch, games: Games) -> list[tuple[int, int]]:
     """(environment, its step) of every item of a batch."""
-    ring, window = replay._ring, replay._heads.window()
+    ring, window = replay._ring, replay._cursors.window()
     assert batch.indices is not None
     found = []
     for place in batch.indices.tolist():

@@ -111,7 +111,7 @@ def test_staged_steps_wait_for_the_commit(flush: str, seed: int, n_step: int, pa
     replay = make(own, shape, n_step=n_step, flush=flush)
     games = Games(own, 4, seed, end_chance=0.1)
     for block in range(12):
-        before = replay._heads.window()
+        before = replay._cursors.window()
         for writer in [(0, 1, 0, 1), (0, 0, 1, 1), (1, 0, 1, 0)][block % 3]:
             envs = range(2 * writer, 2 * writer + 2)
             replay.put(games.fill(replay.slot(writer), envs))
@@ -122,7 +122,7 @@ def test_staged_steps_wait_for_the_commit(flush: str, seed: int, n_step: int, pa
         if replay._num_drawable:
             assert_batch_is_true(replay, replay.sample(), games)
         for env, game in enumerate(games.games):
-            visible = replay._heads.committed[env] - 2
+            visible = replay._cursors.committed[env] - 2
             assert visible == visible_by_definition(game, flush)
 
 

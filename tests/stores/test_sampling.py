@@ -12,16 +12,16 @@ from hypothesis import given, settings
 from scanline import streams
 from scanline.stores import ReplaySettings
 from scanline.stores.sampling import (
-    Circle,
     Draw,
     Draws,
     PrioritisedRule,
     PrioritisedSampling,
+    RingLayout,
+    RingRange,
     UniformSampling,
-    Window,
 )
 
-CIRCLE = Circle(num_rows=20, num_envs=3)
+LAYOUT = RingLayout(num_rows=20, num_envs=3)
 SETTINGS = PrioritisedSampling(
     priority_exponent=0.6,
     weight_exponent_start=0.4,
@@ -30,11 +30,11 @@ SETTINGS = PrioritisedSampling(
 )
 
 
-def window(first: list[int], last: list[int]) -> Window:
-    return Window(np.array(first), np.array(last))
+def window(first: list[int], last: list[int]) -> RingRange:
+    return RingRange(np.array(first), np.array(last))
 
 
-def priorities_by_definition(steps: list[tuple[Window, dict[int, float]]]) -> dict[int, float]:
+def priorities_by_definition(steps: list[tuple[RingRange, dict[int, float]]]) -> dict[int, float]:
     """Walks through windows and feedback one place at a time."""
     leaves: dict[int, float] = {}
     largest = 1.0
@@ -42,7 +42,7 @@ def priorities_by_definition(steps: list[tuple[Window, dict[int, float]]]) -> di
     for moved, feedback in steps:
         now = {
             (row, env)
-            for env in range(CIRCLE.num_envs)
+            for env in range(LAYOUT.num_envs)
             for row in range(moved.first[env], moved.last[env])
         }
         for row, env in before - now:
@@ -60,14 +60,14 @@ def priorities_by_definition(steps: list[tuple[Window, dict[int, float]]]) -> di
 @given(st.data())
 @settings(max_examples=60, deadline=None)
 def test_priorities_follow_the_window_and_the_feedback(data: st.DataObject) -> None:
-    rule = SETTINGS.start(CIRCLE, 8)
+    rule = SETTINGS.start(LAYOUT, 8)
     assert isinstance(rule, PrioritisedRule)
     first, last = np.zeros(3, np.int64), np.zeros(3, np.int64)
     steps = []
     for _ in range(data.draw(st.integers(1, 8))):
         last = last + np.array([data.draw(st.integers(0, 12)) for _ in range(3)])
         first = np.maximum(first, last - 15)
-        moved = Window(first, last)
+        moved = RingRange(first, last)
         rule.move(moved)
         places = data.draw(st.lists(st.integers(0, 59), max_size=10, unique=True))
         given_ = {place: data.draw(st.floats(-5, 5)) for place in places}
@@ -83,7 +83,7 @@ def test_priorities_follow_the_window_and_the_feedback(data: st.DataObject) -> N
 @given(st.integers(0, 10**6), st.integers(0, 200))
 @settings(max_examples=30, deadline=None)
 def test_weights_equal_their_definition(seed: int, agent_steps: int) -> None:
-    rule = SETTINGS.start(CIRCLE, 8)
+    rule = SETTINGS.start(LAYOUT, 8)
     assert isinstance(rule, PrioritisedRule)
     rule.move(window([0, 0, 0], [5, 9, 2]))
     values = np.random.default_rng(seed).random(60)
@@ -100,7 +100,7 @@ def test_weights_equal_their_definition(seed: int, agent_steps: int) -> None:
 
 
 def test_draws_are_stratified_and_in_proportion() -> None:
-    rule = PrioritisedSampling(priority_exponent=1.0).start(CIRCLE, 10)
+    rule = PrioritisedSampling(priority_exponent=1.0).start(LAYOUT, 10)
     rule.move(window([0, 0, 0], [1, 1, 1]))
     rule.learn(np.arange(3), np.array([1.0, 3.0, 6.0]))
     counts, places = np.zeros(3), np.zeros(10, np.int64)
@@ -114,7 +114,7 @@ def test_draws_are_stratified_and_in_proportion() -> None:
 
 def test_draws_within_a_stratum_follow_the_priorities() -> None:
     """One item per batch: no stratification, 4,000 draws against their expected numbers."""
-    rule = PrioritisedSampling(priority_exponent=0.5).start(CIRCLE, 1)
+    rule = PrioritisedSampling(priority_exponent=0.5).start(LAYOUT, 1)
     rule.move(window([0, 0, 0], [2, 2, 2]))
     rule.learn(np.arange(6), np.arange(1.0, 7.0) ** 2)
     counts, places = np.zeros(6), np.zeros(1, np.int64)
@@ -134,15 +134,15 @@ def test_settings_out_of_range_are_refused(wrong: dict[str, float]) -> None:
         PrioritisedSampling(**wrong)  # type: ignore[arg-type]
 
 
-def per_env_by_definition(draw: Draw, size: int, circle: Circle, moved: Window) -> list[int]:
+def per_env_by_definition(draw: Draw, size: int, layout: RingLayout, moved: RingRange) -> list[int]:
     """One step after the other: whose turn it is, and which of its steps chance picks."""
     places = []
     for item in range(size):
-        turn, env = divmod(draw.number * size + item, circle.num_envs)
-        chance = streams.uniforms(draw.of.seed, "replay", circle.first_env_id + env, turn)
+        turn, env = divmod(draw.number * size + item, layout.num_envs)
+        chance = streams.uniforms(draw.of.seed, "replay", layout.first_env_id + env, turn)
         number = int((float(chance[0]) + float(chance[1]) / 2**24) * (moved.last - moved.first)[0])
         row = int(moved.first[env]) + number
-        places.append(row % circle.num_rows * circle.num_envs + env)
+        places.append(row % layout.num_rows * layout.num_envs + env)
     return places
 
 
@@ -156,23 +156,23 @@ def test_two_learners_draw_what_one_draws(seed: int, update: int, num: int, each
     for learners in (1, 2):
         drawn = []
         for rank in range(learners):
-            circle = Circle(rows, num_envs // learners, rank * num_envs // learners)
-            part = slice(circle.first_env_id, circle.first_env_id + circle.num_envs)
-            moved = Window(first[part], last[part])
+            layout = RingLayout(rows, num_envs // learners, rank * num_envs // learners)
+            part = slice(layout.first_env_id, layout.first_env_id + layout.num_envs)
+            moved = RingRange(first[part], last[part])
             places = np.zeros(size // learners, np.int64)
-            rule = UniformSampling(spread="per-env").start(circle, len(places))
+            rule = UniformSampling(spread="per-env").start(layout, len(places))
             rule.move(moved)
-            draw = Draw(Draws(seed, first_env_id=circle.first_env_id), update, 0)
+            draw = Draw(Draws(seed, first_env_id=layout.first_env_id), update, 0)
             rule.draw(draw, places)
-            assert places.tolist() == per_env_by_definition(draw, len(places), circle, moved)
-            row, env = np.divmod(places, circle.num_envs)
-            drawn += list(zip(row.tolist(), (env + circle.first_env_id).tolist(), strict=True))
+            assert places.tolist() == per_env_by_definition(draw, len(places), layout, moved)
+            row, env = np.divmod(places, layout.num_envs)
+            drawn += list(zip(row.tolist(), (env + layout.first_env_id).tolist(), strict=True))
         found.append(Counter(drawn))
     assert found[0] == found[1]
 
 
 def test_draws_per_environment_are_uniform_over_its_steps() -> None:
-    rule = UniformSampling(spread="per-env").start(CIRCLE, 6)
+    rule = UniformSampling(spread="per-env").start(LAYOUT, 6)
     rule.move(window([15, 15, 15], [25, 25, 25]))
     counts, places = np.zeros(60), np.zeros(6, np.int64)
     for update in range(2000):
@@ -186,7 +186,7 @@ def test_draws_per_environment_are_uniform_over_its_steps() -> None:
 
 
 def test_draws_per_environment_need_equally_many_steps() -> None:
-    rule = UniformSampling(spread="per-env").start(CIRCLE, 6)
+    rule = UniformSampling(spread="per-env").start(LAYOUT, 6)
     with pytest.raises(ValueError, match="use spread='steps'"):
         rule.move(window([0, 0, 0], [3, 3, 4]))
     with pytest.raises(ValueError, match="flush='completed' stores more"):

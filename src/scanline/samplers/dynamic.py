@@ -27,9 +27,9 @@ from ..queues import BoundedQueue
 from ..records import Array, EpisodeEnd, Slot, State, StepArrays, to_array
 from ..stores import SegmentQueue, SegmentSettings, SegmentShape, Waiting, silently
 from .episodes import Episodes
-from .lanes import Edge, Scratch
 from .lockstep import DecorrelationDraw
 from .resets import ResetMode
+from .slot_views import Scratch, StackState
 
 _SENT_SECONDS = 60.0
 """Longest wait for the count of a step that the engine was faster to finish."""
@@ -101,8 +101,8 @@ class Segment:
     slot: Slot
     targets: list[StepArrays]
     """Where the engine writes each step."""
-    first: Edge
-    last: Edge
+    first: StackState
+    last: StackState
     frames: Array
     depth: Array
     actions: Array
@@ -115,8 +115,8 @@ class Segment:
         return cls(
             slot,
             [scratch.step_arrays(slot, t, envs) for t in range(slot.num_steps)],
-            Edge.of(slot, 0),
-            Edge.of(slot, slot.num_steps),
+            StackState.of(slot, 0),
+            StackState.of(slot, slot.num_steps),
             to_array(slot.frames),
             to_array(slot.depth),
             to_array(slot.actions),

@@ -24,8 +24,8 @@ from ..engines.interface import Engine
 from ..interfaces import Policy
 from ..records import Array, EpisodeEnd, Slot, State, StepArrays, to_array
 from .episodes import Episodes
-from .lanes import Edge, Place, Scratch
 from .resets import ResetMode, RestingEngine
+from .slot_views import Scratch, StackState, StepView
 
 DecorrelationDraw = Literal["up-to", "all"]
 
@@ -97,12 +97,12 @@ class SamplingSettings:
 
 
 @dataclass(frozen=True)
-class Course:
-    """The way through a slot, from one edge to the other."""
+class RolloutViews:
+    """Views of one slot, step by step: made once, used at every rollout."""
 
-    first: Edge
-    steps: list[list[Place]]  # [T][group]
-    last: Edge
+    first: StackState
+    steps: list[list[StepView]]  # [T][group]
+    last: StackState
     raw_reward: Array  # [T, B]
     terminated: Array  # [T, B]
     truncated: Array  # [T, B]
@@ -126,11 +126,11 @@ class LockstepSampler:
         self.games_go_on = True
         """Whether the games in play are those of the state that was loaded."""
         frames = (spaces.stack, self._num_envs, *spaces.frame_shape)
-        self._edge = Edge(
+        self._edge = StackState(
             np.zeros(frames, spaces.frame_dtype), np.ones(self._num_envs, dtype=np.uint8)
         )
         self._scratch = Scratch.allocate(spaces, self._num_envs)
-        self._courses: WeakKeyDictionary[Slot, Course] = WeakKeyDictionary()
+        self._views: WeakKeyDictionary[Slot, RolloutViews] = WeakKeyDictionary()
 
     @property
     def engine(self) -> Engine:
@@ -149,7 +149,7 @@ class LockstepSampler:
             self._scratch.keep_starts(scratch, 0, envs, arrays[group].depth)
         starts = self._starts(decorrelation_agent_steps, decorrelation_draw)
         self._decorrelate(scratch, arrays, decorrelation_agent_steps, starts)
-        Edge.of(scratch, 1).copy_to(self._edge)
+        StackState.of(scratch, 1).copy_to(self._edge)
 
     def abandon(self) -> None:
         """Starts new games in place of those in play, which will never end."""
@@ -171,7 +171,7 @@ class LockstepSampler:
         """Every game begins at its own step and then plays random actions until the last."""
         ids = np.arange(self._num_envs) + self._engine.settings.first_env_id
         num_actions = self._engine.spaces.num_actions
-        before, after = Edge.of(slot, 0), Edge.of(slot, 1)
+        before, after = StackState.of(slot, 0), StackState.of(slot, 1)
         for step in range(most_steps):
             drawn = streams.uniforms(self._seed, "decorrelate", ids, step + 1)[:, 0]
             actions = (drawn * num_actions).astype(np.int64)
@@ -193,11 +193,11 @@ class LockstepSampler:
 
     def collect(self, policy: Policy, into: Slot) -> Slot:
         """Fills the slot: T steps of every environment, and the observation after the last."""
-        course = self._course_of(into)
-        self._begin(into, course)
-        before: list[Place] = []
+        views = self._views_of(into)
+        self._begin(into, views)
+        before: list[StepView] = []
         agent_steps = into.agent_steps
-        for step in course.steps:
+        for step in views.steps:
             for group, place in enumerate(step):
                 if before:
                     self._receive(into, before[group])
@@ -207,8 +207,8 @@ class LockstepSampler:
             self._receive(into, place)
         if self._resting is not None:
             self._resting.rest()
-        self._count(into, course)
-        course.last.copy_to(self._edge)
+        self._count(into, views)
+        views.last.copy_to(self._edge)
         self._mark("other")
         return into
 
@@ -216,8 +216,8 @@ class LockstepSampler:
         """Games finished since the last call."""
         return self._episodes.drain()
 
-    def _act(self, policy: Policy, place: Place, agent_steps: int) -> None:
-        observations = place.sight.observations()
+    def _act(self, policy: Policy, place: StepView, agent_steps: int) -> None:
+        observations = place.observation_view.observations()
         self._mark("acting")
         uniforms = self._draws[place.group].at(self._env_steps + place.t)
         acted = policy(observations, uniforms, agent_steps)
@@ -227,7 +227,7 @@ class LockstepSampler:
         # What can wait does so until the engine is at work.
         place.keep(actions, acted.columns, policy.version)  # acting may have found newer weights
 
-    def _receive(self, slot: Slot, place: Place) -> None:
+    def _receive(self, slot: Slot, place: StepView) -> None:
         truncated, envs = place.arrays.truncated, place.envs
         self._engine.recv(place.group, place.arrays)
         if True in truncated.tobytes():
@@ -236,16 +236,16 @@ class LockstepSampler:
         if self._resting is not None:
             slot.note_playing(place.t, envs, self._resting.playing[envs])
 
-    def _count(self, slot: Slot, course: Course) -> None:
+    def _count(self, slot: Slot, views: RolloutViews) -> None:
         """Counts the slot's steps, all together: between other work each would cost many times."""
         self._env_steps += slot.num_steps
         valid = None if slot.valid is None else to_array(slot.valid)
-        self._episodes.note_steps(course.raw_reward, course.terminated | course.truncated, valid)
+        self._episodes.note_steps(views.raw_reward, views.terminated | views.truncated, valid)
 
-    def _begin(self, slot: Slot, course: Course) -> None:
+    def _begin(self, slot: Slot, views: RolloutViews) -> None:
         if self._resting is not None:
             self._begin_held(self._resting)
-        self._edge.copy_to(course.first)
+        self._edge.copy_to(views.first)
         slot.finals.clear()
 
     def _begin_held(self, resting: RestingEngine) -> None:
@@ -257,22 +257,22 @@ class LockstepSampler:
             if self._engine.spaces.num_start_frames:
                 self._edge.starts[0, place] = torch.from_numpy(start.start_frames[0].copy())
 
-    def _course_of(self, slot: Slot) -> Course:
+    def _views_of(self, slot: Slot) -> RolloutViews:
         """The slot's views; made once for each."""
-        found = self._courses.get(slot)
+        found = self._views.get(slot)
         if found is None:
-            found = self._courses[slot] = self._new_course(slot)
+            found = self._views[slot] = self._new_views(slot)
         return found
 
-    def _new_course(self, slot: Slot) -> Course:
+    def _new_views(self, slot: Slot) -> RolloutViews:
         steps = [
             [self._scratch.place(slot, t, group, envs) for group, envs in enumerate(self._groups)]
             for t in range(slot.num_steps)
         ]
-        return Course(
-            first=Edge.of(slot, 0),
+        return RolloutViews(
+            first=StackState.of(slot, 0),
             steps=steps,
-            last=Edge.of(slot, slot.num_steps),
+            last=StackState.of(slot, slot.num_steps),
             raw_reward=to_array(slot.raw_reward),
             terminated=to_array(slot.terminated),
             truncated=to_array(slot.truncated),
@@ -310,7 +310,7 @@ class LockstepSampler:
             self.abandon()
             return
         starts = self._checked_starts(state, depth)
-        Edge(to_array(state["window"]), depth, starts).copy_to(self._edge)
+        StackState(to_array(state["window"]), depth, starts).copy_to(self._edge)
         self._engine.restore(state["environments"])
 
     def _checked_starts(self, state: State, depth: Array) -> stacks.Starts:

@@ -18,7 +18,7 @@ from ..records import Array, Slot, to_array
 from .n_step import TERMINAL, TRUNCATED
 
 
-class Block:
+class RowBlock:
     """The arrays of one slot as the ring wants them."""
 
     def __init__(self, slot: Slot) -> None:

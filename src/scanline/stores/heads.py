@@ -1,4 +1,4 @@
-"""Heads: how far every environment has been written, committed and completed.
+"""Write cursors: how far every environment has been written, committed and completed.
 
 Takes the steps that writers put and the moment of a commit; gives the window that may be drawn.
 Knows rows and no arrays.
@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 
 from ..records import Array, State
-from .sampling import Window
+from .sampling import RingRange
 
 Flush = Literal["full", "completed"]
 
@@ -24,7 +24,7 @@ _SAVED = ("written", "committed", "completed", "opened")
 
 
 @dataclass(frozen=True)
-class Limits:
+class RingLimits:
     """What bounds the rows of one environment."""
 
     history: int
@@ -43,10 +43,10 @@ class Limits:
         return self.history + self.stored + 1 + self.staged
 
 
-class Heads:
+class WriteCursors:
     """Positions of B environments, each [B] int64."""
 
-    def __init__(self, num_envs: int, limits: Limits) -> None:
+    def __init__(self, num_envs: int, limits: RingLimits) -> None:
         self._limits = limits
         self.written = np.full(num_envs, limits.history, np.int64)
         self.committed = self.written.copy()
@@ -85,12 +85,12 @@ class Heads:
         np.maximum(self.committed, upto, out=self.committed)
         np.copyto(self.opened, self.written)
 
-    def window(self) -> Window:
+    def window(self) -> RingRange:
         """Rows that may be drawn: kept, committed, and with n steps after them."""
         history, n_step = self._limits.history, self._limits.n_step
         first = np.maximum(self.opened - self._limits.stored, history)
         last = self.committed - (n_step - 1)
-        return Window(first, np.maximum(first, last))
+        return RingRange(first, np.maximum(first, last))
 
     def state(self) -> State:
         return {name: getattr(self, name).copy() for name in _SAVED}

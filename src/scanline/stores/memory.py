@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..records import Column, Spaces
-from .heads import Limits
+from .heads import RingLimits
 from .ring import column_bytes
 from .sampling import Sampling
 
@@ -37,9 +37,9 @@ class Sizes:
     staged: int
     sampling: Sampling
 
-    def limits(self, stored: int) -> Limits:
+    def limits(self, stored: int) -> RingLimits:
         history = self.spaces.stack - 1
-        return Limits(history=history, stored=stored, staged=self.staged, n_step=self.n_step)
+        return RingLimits(history=history, stored=stored, staged=self.staged, n_step=self.n_step)
 
     def frame_bytes(self) -> int:
         return column_bytes(self.columns["frame"])

@@ -24,15 +24,15 @@ from torch import Tensor
 from .. import stacks
 from ..records import Batch, Column, Experience, Slot, Spaces, State, to_array
 from . import memory
-from .blocks import Block
+from .blocks import RowBlock
 from .frame_pool import FramePool, start_place
 from .gather import Gather
-from .heads import Heads
+from .heads import WriteCursors
 from .n_step import TRUNCATED
 from .reader import Reader
 from .replay_settings import ReplaySettings, ReplayShape, sizes_of, stored_per_env
 from .ring import NUMBERS, Ring
-from .sampling import Circle, Draws, Sampling, UniformSampling
+from .sampling import Draws, RingLayout, Sampling, UniformSampling
 
 
 class Replay:
@@ -54,7 +54,7 @@ class Replay:
         self._history = spaces.stack - 1
         limits = sizes.limits(stored)
         self._ring = Ring(sizes.columns, limits.num_rows, shape.num_envs)
-        self._heads = Heads(shape.num_envs, limits)
+        self._cursors = WriteCursors(shape.num_envs, limits)
         self._pools = {
             "final": FramePool(self._ring, "final", spaces.stack),
             "start": FramePool(self._ring, "start", spaces.num_start_frames),
@@ -66,17 +66,17 @@ class Replay:
 
     def _new_reader(self, batch_size: int, sampling: Sampling, purpose: str) -> Reader:
         first_env_id = self._shape.first_env_id
-        circle = Circle(self._ring.num_rows, self._shape.num_envs, first_env_id)
+        layout = RingLayout(self._ring.num_rows, self._shape.num_envs, first_env_id)
         accumulator = self._settings.accumulator
         gather = Gather(self._ring, self._pools, self._spaces, accumulator, batch_size)
-        rule = sampling.start(circle, batch_size)
+        rule = sampling.start(layout, batch_size)
         return Reader(gather, rule, batch_size, Draws(self._seed, purpose, first_env_id))
 
     def _begin(self, columns: Mapping[str, Column]) -> None:
         num, steps = self._shape.num_writers, self._shape.rollout_agent_steps
         num_envs = self._shape.num_envs // num
         self._blocks = [
-            Block(Slot.allocate(self._spaces, steps, num_envs, columns)) for _ in range(num)
+            RowBlock(Slot.allocate(self._spaces, steps, num_envs, columns)) for _ in range(num)
         ]
         for block in self._blocks:
             block.slot.num_learners = num * self._shape.num_learners
@@ -112,15 +112,15 @@ class Replay:
                 beside.append(("final", first + t, envs.start + env, observation))
         for (t, env), frames in slot.starts.items():
             beside.append(("start", first + t, envs.start + env, frames))
-        self._heads.advance(envs, block.end)
+        self._cursors.advance(envs, block.end)
         self._reached[writer] = slot.agent_steps_after
         if not self._shape.staged_agent_steps:
             self.commit()
 
     def commit(self) -> None:
         """Makes staged steps visible, by the flush rule; in the order of environments."""
-        self._heads.commit(self._settings.flush)
-        window = self._heads.window()
+        self._cursors.commit(self._settings.flush)
+        window = self._cursors.window()
         self._place_beside()
         self._pools["final"].release(window.first)
         self._pools["start"].release(window.first - self._history)
@@ -132,13 +132,13 @@ class Replay:
     def cut(self) -> None:
         """Says that all games were begun anew: the newest steps are truncated where they stand."""
         for env in range(self._shape.num_envs):
-            row = int(self._heads.written[env]) - 1
+            row = int(self._cursors.written[env]) - 1
             end = self._ring.arrays["end"][row % self._ring.num_rows]
             if row >= self._history and not end[env]:
                 end[env] = TRUNCATED
                 last = self._observation(row + 1, env)
                 self._beside[0].append(("final", row, env, last))
-        np.copyto(self._heads.completed, self._heads.written)
+        np.copyto(self._cursors.completed, self._cursors.written)
         self._rows_since_cut = [0] * self._shape.num_writers
         self._place_beside()
 
@@ -151,7 +151,7 @@ class Replay:
         )
 
     def _check_room(self, writer: int, num_steps: int) -> None:
-        room = self._heads.room(self._shape.envs_of(writer).start)
+        room = self._cursors.room(self._shape.envs_of(writer).start)
         if self._shape.staged_agent_steps and num_steps > room:
             raise RuntimeError(
                 f"{num_steps} steps were put where {room} more may be staged; call commit() every "
@@ -209,7 +209,7 @@ class Replay:
     def _num_owed(self) -> int:
         """Updates that all committed steps deserve, those before the learning start left out."""
         settings = self._settings
-        counted = max(0, self._heads.num_committed - settings.learning_starts_agent_steps)
+        counted = max(0, self._cursors.num_committed - settings.learning_starts_agent_steps)
         return int(counted * settings.training_intensity / settings.batch_size)
 
     def sample(self, reader: Reader | None = None) -> Batch:
@@ -224,7 +224,7 @@ class Replay:
     def reader(self, batch_size: int, purpose: str) -> Reader:
         """Uniform draws of another learner; they change nothing here and no checkpoint has them."""
         reader = self._new_reader(batch_size, UniformSampling(), purpose)
-        reader.rule.move(self._heads.window())
+        reader.rule.move(self._cursors.window())
         self._others.append(reader)
         return reader
 
@@ -237,12 +237,12 @@ class Replay:
 
     def first_row(self, writer: int = 0) -> int:
         """Oldest row of a writer that any later draw may read: what a checkpoint must keep."""
-        first = self._heads.window().first[self._shape.envs_of(writer)]
+        first = self._cursors.window().first[self._shape.envs_of(writer)]
         return int(first.min()) - self._history
 
     def next_row(self, writer: int = 0) -> int:
         """Row that a writer writes next: rows below it never change."""
-        return int(self._heads.written[self._shape.envs_of(writer).start])
+        return int(self._cursors.written[self._shape.envs_of(writer).start])
 
     def rows(self, first: int, last: int, writer: int = 0) -> dict[str, Tensor]:
         """Rows first <= i < last of a writer, each column [rows, b, ...], for append-only saving.
@@ -268,7 +268,7 @@ class Replay:
     def state(self) -> State:
         """Everything but the rows, which `rows` gives, those that are staged included."""
         self._place_beside()
-        newest = self._heads.written % self._ring.num_rows, np.arange(self._shape.num_envs)
+        newest = self._cursors.written % self._ring.num_rows, np.arange(self._shape.num_envs)
         return {
             "num_rows": self._ring.num_rows,
             "num_updates": self._reader.num_draws,
@@ -276,7 +276,7 @@ class Replay:
             "reached": list(self._reached),
             "agent_steps": self._agent_steps,
             "rows_since_cut": list(self._rows_since_cut),
-            "heads": self._heads.state(),
+            "heads": self._cursors.state(),
             "beside": {name: pool.state() for name, pool in self._pools.items()},
             "sampling": self._rule.state(),
             "newest_frame": self._ring.arrays["frame"][newest],
@@ -286,10 +286,10 @@ class Replay:
     def load(self, state: State) -> None:
         """Continues exactly, after `restore_rows` has put all rows back."""
         self._check_restored(state)
-        self._heads.load(state["heads"])
+        self._cursors.load(state["heads"])
         self._reader.num_draws, self._num_paid = state["num_updates"], state["num_paid"]
         self._reached, self._rows_since_cut = list(state["reached"]), list(state["rows_since_cut"])
-        newest = self._heads.written % self._ring.num_rows, np.arange(self._shape.num_envs)
+        newest = self._cursors.written % self._ring.num_rows, np.arange(self._shape.num_envs)
         self._ring.arrays["frame"][newest] = state["newest_frame"]
         self._ring.arrays["depth"][newest] = state["newest_depth"]
         for name, pool in self._pools.items():
@@ -298,7 +298,7 @@ class Replay:
         # A cut may have come after saving.
         self._ring.arrays["end"][rows % self._ring.num_rows, envs] = TRUNCATED
         self._rule.load(state["sampling"])
-        window = self._heads.window()
+        window = self._cursors.window()
         for reader in (self._reader, *self._others):
             reader.rule.move(window)
         self._num_drawable, self._agent_steps = window.num_steps, state["agent_steps"]

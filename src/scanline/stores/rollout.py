@@ -60,7 +60,7 @@ class RolloutStore:
                 "length, num_minibatches or shuffle."
             )
         self._slot, self._settings, self._seed = slot, settings, seed
-        self._sight, self._actions = slot.sight_of_steps(), slot.actions.view(-1)
+        self._view, self._actions = slot.rollout_view(), slot.actions.view(-1)
         self._env_ids = first_env_id + np.arange(slot.actions.shape[1])
         self._columns: dict[str, Tensor] = {}
         self._num_batches = settings.epochs * settings.num_minibatches
@@ -79,7 +79,7 @@ class RolloutStore:
         return self._num_given < self._num_batches
 
     def batches(self) -> Iterator[Batch]:
-        observations = self._sight.observations()
+        observations = self._view.observations()
         for chosen in self._order():
             # Counted before it is given: whoever breaks off has learned from it.
             update, self._num_updates = self._num_updates, self._num_updates + 1

@@ -24,14 +24,14 @@ from .sum_tree import SumTree, tree_bytes
 
 
 @dataclass(frozen=True)
-class Window:
+class RingRange:
     """Rows that may be drawn of every environment: first <= row < last, both [B] int64."""
 
     first: Array
     last: Array
 
     @classmethod
-    def empty(cls, num_envs: int) -> Window:
+    def empty(cls, num_envs: int) -> RingRange:
         return cls(np.zeros(num_envs, np.int64), np.zeros(num_envs, np.int64))
 
     @property
@@ -40,7 +40,7 @@ class Window:
 
 
 @dataclass(frozen=True)
-class Circle:
+class RingLayout:
     """How rows and environments become places."""
 
     num_rows: int
@@ -93,7 +93,7 @@ class Rule(Protocol):
     weights: Tensor | None
     """[N] weights of the last draw; None where all are 1."""
 
-    def move(self, window: Window) -> None:
+    def move(self, window: RingRange) -> None:
         """Draws from this window from now on."""
 
     def draw(self, draw: Draw, places: Array) -> None:
@@ -110,7 +110,7 @@ class Rule(Protocol):
 class Sampling(Protocol):
     """Settings of a rule."""
 
-    def start(self, circle: Circle, batch_size: int) -> Rule: ...
+    def start(self, layout: RingLayout, batch_size: int) -> Rule: ...
 
     def num_bytes(self, num_places: int) -> int:
         """Memory that the rule takes for so many places."""
@@ -124,9 +124,9 @@ class UniformSampling:
     """'steps': any step of any environment; 'per-env': environments take turns and chance, keyed by
     their global numbers, picks the step, so that learners do not change the draw."""
 
-    def start(self, circle: Circle, batch_size: int) -> Rule:
+    def start(self, layout: RingLayout, batch_size: int) -> Rule:
         rule = UniformRule if self.spread == "steps" else UniformPerEnvRule
-        return rule(circle, batch_size)
+        return rule(layout, batch_size)
 
     def num_bytes(self, num_places: int) -> int:
         return 0
@@ -135,14 +135,14 @@ class UniformSampling:
 class UniformRule:
     """Draws with replacement; needs no memory of its own."""
 
-    def __init__(self, circle: Circle, batch_size: int) -> None:
+    def __init__(self, layout: RingLayout, batch_size: int) -> None:
         self.weights: Tensor | None = None
-        self._circle = circle
+        self._layout = layout
         self._uniforms = torch.empty(batch_size, dtype=torch.float64)
         self._number = np.zeros(batch_size, np.int64)
-        self.move(Window.empty(circle.num_envs))
+        self.move(RingRange.empty(layout.num_envs))
 
-    def move(self, window: Window) -> None:
+    def move(self, window: RingRange) -> None:
         self._bounds = np.cumsum(window.last - window.first)
         # Row of number k in environment b is k + shift[b], numbers counted over all environments.
         self._shift = window.last - self._bounds
@@ -152,8 +152,8 @@ class UniformRule:
         np.multiply(to_array(self._uniforms), self._bounds[-1], out=self._number, casting="unsafe")
         envs = np.searchsorted(self._bounds, self._number, side="right")
         np.add(self._number, self._shift[envs], out=places)
-        places %= self._circle.num_rows
-        places *= self._circle.num_envs
+        places %= self._layout.num_rows
+        places *= self._layout.num_envs
         places += envs
 
     def learn(self, places: Array, priorities: Array) -> None:
@@ -173,22 +173,22 @@ class UniformPerEnvRule(UniformRule):
     with half of the environments and half of the batch each draw what one with all would draw.
     """
 
-    def move(self, window: Window) -> None:
-        if not (window.last - window.first == window.num_steps // self._circle.num_envs).all():
+    def move(self, window: RingRange) -> None:
+        if not (window.last - window.first == window.num_steps // self._layout.num_envs).all():
             raise ValueError(
                 "spread='per-env' needs as many stored steps of one environment as of the next; "
                 "use spread='steps'."
             )
-        self._first, self._num_steps = window.first, window.num_steps // self._circle.num_envs
+        self._first, self._num_steps = window.first, window.num_steps // self._layout.num_envs
 
     def draw(self, draw: Draw, places: Array) -> None:
-        circle = self._circle
-        turns, envs = np.divmod(draw.number * len(places) + np.arange(len(places)), circle.num_envs)
-        drawn = streams.uniforms(draw.of.seed, draw.of.purpose, circle.first_env_id + envs, turns)
+        layout = self._layout
+        turns, envs = np.divmod(draw.number * len(places) + np.arange(len(places)), layout.num_envs)
+        drawn = streams.uniforms(draw.of.seed, draw.of.purpose, layout.first_env_id + envs, turns)
         chance = drawn[:, 0].astype(np.float64) + drawn[:, 1] * 2.0**-24  # 48 bits
         number = (chance * self._num_steps).astype(np.int64)
-        rows = (self._first[envs] + number) % circle.num_rows
-        np.add(rows * circle.num_envs, envs, out=places)
+        rows = (self._first[envs] + number) % layout.num_rows
+        np.add(rows * layout.num_envs, envs, out=places)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -218,8 +218,8 @@ class PrioritisedSampling:
                 f"weight_exponent_start={start} and weight_exponent_end={end} must lie in 0..1."
             )
 
-    def start(self, circle: Circle, batch_size: int) -> Rule:
-        return PrioritisedRule(self, circle, batch_size)
+    def start(self, layout: RingLayout, batch_size: int) -> Rule:
+        return PrioritisedRule(self, layout, batch_size)
 
     def num_bytes(self, num_places: int) -> int:
         return tree_bytes(num_places)
@@ -235,19 +235,19 @@ class PrioritisedSampling:
 class PrioritisedRule:
     """A sum tree of priorities; a step is new with the largest one known, so it is soon seen."""
 
-    def __init__(self, settings: PrioritisedSampling, circle: Circle, batch_size: int) -> None:
-        self._settings, self._circle = settings, circle
-        self._tree = SumTree(circle.num_places)
+    def __init__(self, settings: PrioritisedSampling, layout: RingLayout, batch_size: int) -> None:
+        self._settings, self._layout = settings, layout
+        self._tree = SumTree(layout.num_places)
         self._largest = 1.0
-        self._window = Window.empty(circle.num_envs)
+        self._window = RingRange.empty(layout.num_envs)
         self._uniforms = torch.empty(batch_size, dtype=torch.float64)
         self._strata = np.arange(batch_size) / batch_size
         self.weights: Tensor | None = torch.empty(batch_size)
 
-    def move(self, window: Window) -> None:
+    def move(self, window: RingRange) -> None:
         old, self._window = self._window, window
-        left = self._circle.places(old.first, np.minimum(old.last, window.first))
-        entered = self._circle.places(np.maximum(old.last, window.first), window.last)
+        left = self._layout.places(old.first, np.minimum(old.last, window.first))
+        entered = self._layout.places(np.maximum(old.last, window.first), window.last)
         values = np.zeros(len(left) + len(entered))
         values[len(left) :] = self._largest
         self._tree.set(np.concatenate([left, entered]), values)
@@ -288,4 +288,4 @@ class PrioritisedRule:
     def load(self, state: State) -> None:
         self._tree.load(np.asarray(state["leaves"]))
         self._largest = float(state["largest"])
-        self._window = Window(np.asarray(state["first"]), np.asarray(state["last"]))
+        self._window = RingRange(np.asarray(state["first"]), np.asarray(state["last"]))

@@ -21,13 +21,13 @@ from ..records import Array, Slot, Spaces, StepArrays, to_array
 
 
 @dataclass(frozen=True)
-class Place:
+class StepView:
     """One step of some environments in a slot: what they see, and where the step is written."""
 
     t: int
     group: int
     envs: slice
-    sight: stacks.Sight
+    observation_view: stacks.ObservationView
     actions: Array  # [b] int64
     columns: dict[str, Tensor]  # each [b, ...]
     version: Array  # [1] int64, shared by all environments of the slot
@@ -42,7 +42,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Edge:
+class StackState:
     """The newest S frames of all environments, their depths, and what fills those stacks that are
     young: where two slots join."""
 
@@ -53,11 +53,11 @@ class Edge:
     """Of the newest frame, as the starts count."""
 
     @classmethod
-    def of(cls, slot: Slot, t: int) -> Edge:
+    def of(cls, slot: Slot, t: int) -> StackState:
         frames = to_array(slot.frames[t : t + slot.stack])
         return cls(frames, to_array(slot.depth[t]), slot.starts, t)
 
-    def copy_to(self, other: Edge) -> None:
+    def copy_to(self, other: StackState) -> None:
         """Overwrites the other's frames, depths and all its starts."""
         np.copyto(other.frames, self.frames)
         np.copyto(other.depth, self.depth)
@@ -99,13 +99,13 @@ class Scratch:
             start_frames=self.start_frames[envs],
         )
 
-    def place(self, slot: Slot, t: int, group: int, envs: slice) -> Place:
+    def place(self, slot: Slot, t: int, group: int, envs: slice) -> StepView:
         """Step t of a group, which is these environments."""
-        return Place(
+        return StepView(
             t=t,
             group=group,
             envs=envs,
-            sight=slot.sight(t, envs),
+            observation_view=slot.observation_view(t, envs),
             actions=to_array(slot.actions[t, envs]),
             columns={name: column[t, envs] for name, column in slot.columns.items()},
             version=to_array(slot.version[t : t + 1]),
