@@ -10,7 +10,6 @@ import torch
 from scanline import engines, evaluation, protocols
 from scanline.draws import GREEDY
 from scanline.engines import EngineSettings
-from scanline.evaluation import Amount
 from scanline.records import Acted
 
 
@@ -38,7 +37,7 @@ def make_engine(num_envs: int) -> engines.Engine:
 
 
 def test_exactly_so_many_games_are_counted() -> None:
-    scores = evaluation.play_games(make_engine(3), Stay(), Amount(num_games=8), seed=0)
+    scores = evaluation.play_games(make_engine(3), Stay(), num_games=8, seed=0)
     assert len(scores.scores) == 8
     assert all(-5 <= score <= 5 for score in scores.scores)
     assert min(scores.lengths_agent_steps) >= 16
@@ -46,19 +45,19 @@ def test_exactly_so_many_games_are_counted() -> None:
 
 
 def test_a_limit_on_agent_steps_tells_what_it_cut() -> None:
-    whole = evaluation.play_games(make_engine(3), Stay(), Amount(num_games=8), seed=0)
+    whole = evaluation.play_games(make_engine(3), Stay(), num_games=8, seed=0)
     longest = max(whole.lengths_agent_steps[:3])
     cut = evaluation.play_games(
-        make_engine(3), Stay(), Amount(num_games=8, most_agent_steps=3 * longest), seed=0
+        make_engine(3), Stay(), num_games=8, most_agent_steps=3 * longest, seed=0
     )
     assert cut.scores[:3] == whole.scores[:3]
     assert len(cut.scores) < 8 and len(cut.scores) + cut.num_unfinished in range(4, 9)
-    open_end = evaluation.play_games(make_engine(3), Stay(), Amount(most_agent_steps=600), seed=0)
+    open_end = evaluation.play_games(make_engine(3), Stay(), most_agent_steps=600, seed=0)
     assert open_end.scores[:8] == whole.scores and open_end.num_unfinished == 3
-    none = evaluation.play_games(make_engine(3), Stay(), Amount(most_agent_steps=3), seed=0)
+    none = evaluation.play_games(make_engine(3), Stay(), most_agent_steps=3, seed=0)
     assert none.scores == () and "no game finished, 3 more" in none.sentence()
     with pytest.raises(ValueError, match="number of games or of agent steps"):
-        Amount()
+        evaluation.play_games(make_engine(1), Stay(), seed=0)
 
 
 def test_a_film_is_written_as_mp4_and_gif(tmp_path: Path) -> None:

@@ -245,11 +245,11 @@ def test_a_cell_of_another_version_is_left_alone(bench: Bench) -> None:
 def test_a_recipe_file_runs_only_under_the_rule_of_run_folders(
     tmp_path: Path, bench: Bench
 ) -> None:
-    from scanline.recipes import OwnFile, trust
+    from scanline.recipes import SourceFile, trust
 
     path = tmp_path / "own.py"
     path.write_text("recipe = None\n")
-    file = OwnFile.read(path)
+    file = SourceFile.read(path)
     worker_of = lambda *files: bench.worker(Permission.of(files), slots=2)  # noqa: E731
     bench.queue.add(Cell(recipe=str(path), recipe_sha256=file.sha256, game="pong", seed=0))
     worker_of().tick()

@@ -79,9 +79,9 @@ def test_a_pause_and_a_confirmation_act_at_the_agent_steps_of_the_run(
 ) -> None:
     at, play_games = list[set[int]](), scoring.evaluation.play_games
 
-    def watched(*given: Any) -> Any:
+    def watched(*given: Any, **limits: Any) -> Any:
         seen.clear()
-        found = play_games(*given)
+        found = play_games(*given, **limits)
         at.append(set(seen))
         return found
 

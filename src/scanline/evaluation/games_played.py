@@ -5,7 +5,7 @@ Knows no learner: the weights are whatever the policy acts with.
 
 Exactly that many games are started and every started game is played to its end. Stopping at the
 first so many *finished* games would favour short ones. A limit on agent steps has that fault too:
-where a protocol asks for one, the games that it cut are counted and told.
+where a protocol asks for one, the games that it cut are counted and reported.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ from typing import Any, Protocol
 from .. import engines
 from ..draws import Choice
 from ..engines.interface import Engine
+from ..errors import RefusedError
 from ..interfaces import Policy
 from ..records import EpisodeEnd, Slot
 from ..samplers import LockstepSampler
 
 
-class Player(Policy, Protocol):
-    """A policy that says how it plays."""
+class EvaluatedPolicy(Policy, Protocol):
+    """A policy with frozen weights that says how it plays."""
 
     @property
     def choice(self) -> Choice:
@@ -37,7 +38,7 @@ class Player(Policy, Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scores:
+class EvaluationScores:
     """Scores of an evaluation, in the order in which its games were started."""
 
     scores: tuple[float, ...]
@@ -84,51 +85,40 @@ class Scores:
         return {name: list(v) if isinstance(v, tuple) else v for name, v in figures.items()}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Amount:
-    """How much is played."""
-
-    num_games: int = 0
-    """Games, in the order of their start; 0 for as many as the agent steps allow."""
-    most_agent_steps: int = 0
-    """Agent steps of all games together, after which none goes on; 0 for no limit."""
-
-    def __post_init__(self) -> None:
-        if self.num_games < 1 and self.most_agent_steps < 1:
-            raise ValueError("An evaluation needs a number of games or of agent steps.")
-
-    def is_reached(self, num_finished: int, agent_steps: int) -> bool:
-        games_done = 0 < self.num_games <= num_finished
-        return games_done or 0 < self.most_agent_steps <= agent_steps
-
-
 def play_games(
     engine: Engine,
-    player: Player,
-    amount: Amount,
+    policy: EvaluatedPolicy,
+    *,
+    num_games: int = 0,
+    most_agent_steps: int = 0,
     seed: int,
-) -> Scores:
-    """Plays the first games that the engine's environments start, each to its end."""
-    begun, num_envs = time.perf_counter(), engine.settings.num_envs
-    most_games = amount.num_games or math.inf
+) -> EvaluationScores:
+    """Plays the first `num_games` games that the engine's environments start, each to its end.
+
+    `most_agent_steps` of all games together end the evaluation too. Either limit is none at 0.
+    """
+    if num_games < 1 and most_agent_steps < 1:
+        raise RefusedError("An evaluation needs a number of games or of agent steps.")
+    started, num_envs = time.perf_counter(), engine.settings.num_envs
+    most_games, most_steps = num_games or math.inf, most_agent_steps or math.inf
     sampler = LockstepSampler(engine, seed)
     sampler.reset()
     slot = Slot.allocate(engine.spaces, 1, num_envs, {})
     finished: dict[int, EpisodeEnd] = {}
     agent_steps = num_ended = 0
-    while not amount.is_reached(len(finished), agent_steps):
-        sampler.collect(player, into=slot)
+    while len(finished) < most_games and agent_steps < most_steps:
+        sampler.collect(policy, into=slot)
         agent_steps += num_envs
         ends = sampler.drain_episodes()
         num_ended += len(ends)
         finished |= {end.started_at: end for end in ends if end.started_at < most_games}
     games = [finished[number] for number in sorted(finished)]
-    return Scores(
+    return EvaluationScores(
         scores=tuple(game.score for game in games),
         lengths_agent_steps=tuple(game.length_agent_steps for game in games),
-        seconds=time.perf_counter() - begun,
+        seconds=time.perf_counter() - started,
         num_unfinished=int(min(most_games, num_ended + num_envs)) - len(games),
-        agent_steps=player.agent_steps,
-        actions=str(player.choice),
+        agent_steps=policy.agent_steps,
+        actions=str(policy.choice),
         engine=engines.version(engine.name),
     )

@@ -3,7 +3,7 @@
 Takes a cell and the files that the user names; says where the recipe's bytes lie, or refuses.
 Knows neither tickets nor processes.
 
-A queue is data, as a run folder is: the same rule holds (training/named_code.py). A recipe file
+A queue is data, as a run folder is: the same rule holds (recipes/user_code.py). A recipe file
 runs if its bytes are those of the sweep, and the user names the file or has trained from it.
 """
 
@@ -14,8 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..errors import RefusedError
-from ..recipes import OwnFile, trust
-from ..training import named_code
+from ..recipes import SourceFile, trust, user_code
 from .cells import Cell
 
 
@@ -30,7 +29,7 @@ class Permission:
 
     @classmethod
     def of(cls, files: Sequence[Path], games: Sequence[str] = ()) -> Permission:
-        read = [OwnFile.read(path) for path in files]
+        read = [SourceFile.read(path) for path in files]
         return cls({file.sha256: str(file.path) for file in read}, games)
 
     def file_of(self, cell: Cell) -> str:
@@ -44,14 +43,14 @@ class Permission:
             raise RefusedError(f"it names the recipe file {cell.recipe} without its hash.")
         if cell.recipe_sha256 and cell.recipe_sha256 not in self.files:
             _check_file(cell)
-        named_code.check_game(place, cell.game, cell.game if cell.game in self.games else None)
+        user_code.check_game(place, cell.game, cell.game if cell.game in self.games else None)
 
 
 def _check_file(cell: Cell) -> None:
     path = Path(cell.recipe)
     if not path.is_file():
         raise RefusedError(f"its recipe file {path} is not here; name a copy of it: --recipe FILE.")
-    file = OwnFile.read(path)
+    file = SourceFile.read(path)
     if file.sha256 != cell.recipe_sha256:
         raise RefusedError(
             f"its recipe file {path} was changed since the sweep (SHA-256 {file.sha256}, not "

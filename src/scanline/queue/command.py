@@ -19,7 +19,7 @@ from rich.live import Live
 
 from .. import processes
 from ..errors import RefusedError
-from ..training import named_code
+from ..recipes import user_code
 from .cells import Cell
 from .code import Permission
 from .folder import Queue
@@ -79,9 +79,9 @@ def sweep(words: Sequence[str], program: str) -> int:
 def _add(options: SweepOptions, cells: Sequence[Cell]) -> int:
     queue = Queue.make(options.queue, options.any_version)
     for cell in cells:
-        if cell.recipe_sha256 or named_code.module_of(cell.game):
+        if cell.recipe_sha256 or user_code.module_of(cell.game):
             plan = cell.plan()
-            named_code.remember(plan.recipe, plan.game)  # the user trains from what he names
+            user_code.remember(plan.recipe, plan.game)  # the user trains from what he names
     num_added = sum(queue.add(cell) for cell in cells)
     known = f", {len(cells) - num_added} were there already" if num_added < len(cells) else ""
     print(

@@ -1,4 +1,4 @@
-"""CuLE (Dalton 2020): A2C, A2C with V-trace, and PPO with many environments.
+"""CuLE (Dalton 2020): A2C, A2C with V-trace, PPO and DQN with many environments.
 
 `cule-vtrace` is the paper's 120 environments, 20 batches, 20 steps and an update every step; the
 other rows of its Table 3 are named by their numbers. `vtrace` is that row retuned for a CPU.
@@ -6,10 +6,11 @@ other rows of its Table 3 are named by their numbers. `vtrace` is that row retun
 
 from __future__ import annotations
 
-from ..algorithms import ActorCritic, Ppo, Vtrace
+from ..algorithms import ActorCritic, Dqn, EpsilonGreedy, Ppo, Vtrace
 from ..parameters import OptimiserSettings
+from ..runners.alternate import Alternate
 from ..samplers import SamplingSettings
-from ..stores import RolloutSettings, WindowSettings
+from ..stores import NStep, ReplaySettings, RolloutSettings, WindowSettings
 from .recipe import Recipe
 
 Knobs = tuple[int, int, int, int]
@@ -124,5 +125,32 @@ ROWS = (
         sampling=_sampling(16, 128),
         store=RolloutSettings(epochs=3, num_minibatches=8),
         agent_steps=20_000_000,
+    ),
+    Recipe(
+        name="cule-dqn",
+        summary="Dalton 2020: DQN with three-step returns and Adam on many environments.",
+        algorithm=Dqn(
+            loss_form="squared",
+            exploration=EpsilonGreedy(epsilon_agent_steps=15_000_000, evaluation_epsilon=0.0),
+            normalise_pixels=True,
+        ),
+        network="cule-dqn",
+        protocol="cule",
+        optimiser=OptimiserSettings(
+            kind="adam",
+            learning_rate=6.25e-5,
+            epsilon=0.75e-4,  # the code's 1.5e-4 and 1, of a whole square
+            max_grad_norm=0.5,
+            amsgrad=True,
+        ),
+        sampling=SamplingSettings(
+            num_envs=32,
+            rollout_agent_steps=1,
+            decorrelation_agent_steps=1_000,
+            decorrelation_draw="all",
+        ),
+        store=ReplaySettings(learning_starts_agent_steps=40_000, accumulator=NStep(n_step=3)),
+        pace=Alternate(target_agent_steps=32_000),
+        agent_steps=50_000_000,
     ),
 )

@@ -1,12 +1,33 @@
-"""Bare names: the settings that the field uses, with known curves."""
+"""Bare names: the settings that the field uses, with known curves; and Mnih's A3C."""
 
 from __future__ import annotations
 
-from ..algorithms import ActorCritic, Ppo
-from ..parameters import OptimiserSettings
+from ..algorithms import ActorCritic, Dqn, Ppo
+from ..parameters import CentralSettings, OptimiserSettings
+from ..runners.alternate import Alternate
 from ..samplers import SamplingSettings
-from ..stores import RolloutSettings
+from ..stores import ReplaySettings, RolloutSettings
 from .recipe import Recipe
+
+DQN = Recipe(
+    name="dqn",
+    summary="Mnih 2015: one environment, an update every 4 steps, target copied every 10,000.",
+    algorithm=Dqn(loss_form="huber", reduction="sum"),
+    network="nature-uniform",
+    protocol="nature",
+    optimiser=OptimiserSettings(
+        kind="rmsprop",
+        learning_rate=2.5e-4,
+        decay=0.95,
+        epsilon=0.01,
+        epsilon_inside_root=True,
+        centred=True,
+    ),
+    sampling=SamplingSettings(num_envs=1, rollout_agent_steps=4),
+    store=ReplaySettings(),
+    pace=Alternate(target_agent_steps=10_000),
+    agent_steps=50_000_000,
+)
 
 ROWS = (
     Recipe(
@@ -43,5 +64,25 @@ ROWS = (
         ),
         sampling=SamplingSettings(num_envs=8, rollout_agent_steps=128),
         store=RolloutSettings(epochs=4, num_minibatches=4),
+    ),
+    DQN,
+    Recipe(
+        name="a3c-agents",
+        summary="Mnih 2016: an agent per core with weights of its own and a shared RMSProp.",
+        algorithm=ActorCritic(entropy_coef=0.01, value_coef=0.5, reduction="sum"),
+        network="nips",
+        protocol="ga3c",
+        optimiser=OptimiserSettings(
+            kind="rmsprop",
+            learning_rate=7e-4,
+            decay=0.99,
+            epsilon=0.1,
+            epsilon_inside_root=True,
+            max_grad_norm=40.0,
+            anneal="linear",
+        ),
+        sampling=SamplingSettings(num_envs=1, rollout_agent_steps=5),
+        exchange=CentralSettings(num_learners=0),
+        agent_steps=80_000_000,
     ),
 )

@@ -15,14 +15,13 @@ from typing import Any
 from .. import engines, networks, recipes, settings
 from ..errors import refusals
 from ..parameters import Alone
-from ..recipes import Recipe
+from ..recipes import Recipe, user_code
 from ..runners.alternate import Alternate
 from ..runs import folder
 from ..runs.instruments import InstrumentSettings
 from ..runs.leader import OutputSettings
 from ..samplers import DynamicSettings, SamplingSettings
 from ..stores import RolloutSettings, SegmentSettings
-from . import named_code
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,7 +123,7 @@ def synchronous(plan: Plan) -> Plan:
 
 @refusals()
 def read_plan(run: Path, recipe: str | Recipe | None = None, game: str | None = None) -> Plan:
-    """The plan of a run, from its folder, which is data: see named_code.py.
+    """The plan of a run, from its folder, which is data: see recipes/user_code.py.
 
     The user may name the recipe and the game; one made in Python must be given.
     """
@@ -134,8 +133,8 @@ def read_plan(run: Path, recipe: str | Recipe | None = None, game: str | None = 
     source = row.get("source") if isinstance(row, Mapping) else None
     if not isinstance(source, str) or not isinstance(played, str):
         raise folder.damaged(run, "it names no recipe or no game")
-    chosen = named_code.recipe_of(run, source, recipe)
-    named_code.check_game(run, played, game)
+    chosen = user_code.recipe_of(run, source, recipe)
+    user_code.check_game(run, played, game)
     # The protocol in full stands beside the plan, as the engine honoured it.
     protocol = {"protocol": planned.get("protocol")}
     now = settings.to_dict(Plan(game=played, recipe=chosen))

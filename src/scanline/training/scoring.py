@@ -17,7 +17,7 @@ import torch
 from .. import engines, evaluation, protocols, streams
 from ..engines import Engine
 from ..errors import refusals
-from ..evaluation import Player, Scores
+from ..evaluation import EvaluatedPolicy, EvaluationScores
 from ..recipes import Recipe
 from ..records import Array
 from ..runs import checkpoint
@@ -53,28 +53,27 @@ def evaluation_engine(plan: Plan, *, games: int, seed: int) -> Engine:
 
 def score(
     plan: Plan,
-    player: Player,
+    policy: EvaluatedPolicy,
     *,
     games: int,
     most_agent_steps: int = 0,
     seed: int = EVALUATION_SEED,
-) -> Scores:
+) -> EvaluationScores:
     """Plays games with frozen weights; 0 games are as many as the agent steps allow."""
-    with refusals():
-        amount = evaluation.Amount(num_games=games, most_agent_steps=most_agent_steps)
-    engine = evaluation_engine(plan, games=games or _MOST_SLOTS, seed=seed)
+    engine = evaluation_engine(plan, games=games if games > 0 else _MOST_SLOTS, seed=seed)
+    limits = {"num_games": games, "most_agent_steps": most_agent_steps}
     try:
-        return evaluation.play_games(engine, player, amount, seed)
+        return evaluation.play_games(engine, policy, **limits, seed=seed)
     finally:
         engine.close()
 
 
 def evaluations_of(
-    plan: Plan, player_at: Callable[[int], Player], say: Callable[[str], None] = print
+    plan: Plan, policy_at: Callable[[int], EvaluatedPolicy], say: Callable[[str], None] = print
 ) -> Evaluations | None:
     """Pauses as the recipe asks for them, with games of their own; None where it asks for none.
 
-    `player_at` gives the present weights as a policy, with schedules at so many agent steps.
+    `policy_at` gives the present weights as a policy, with schedules at so many agent steps.
     """
     kind = plan.recipe.evaluation
     if not kind.evaluate_every_agent_steps:
@@ -82,7 +81,7 @@ def evaluations_of(
 
     def evaluate(agent_steps: int) -> dict[str, Any]:
         limits = {"games": kind.pause_games, "most_agent_steps": kind.pause_agent_steps}
-        found = score(plan, player_at(agent_steps), **limits)
+        found = score(plan, policy_at(agent_steps), **limits)
         say(f"Evaluation: {found.sentence()}.")
         return found.record()
 
@@ -148,7 +147,7 @@ def evaluate(
     seed: int = EVALUATION_SEED,
     recipe: str | Recipe | None = None,
     game: str | None = None,
-) -> Scores:
+) -> EvaluationScores:
     """Plays whole games with the newest weights of a run, started first counted first.
 
     Schedules stand where the run has brought them; the others as in `load_policy`.

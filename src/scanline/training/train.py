@@ -15,9 +15,9 @@ from typing import Any
 
 from .. import networks, reports, settings
 from ..errors import refusals
-from ..evaluation import Scores
+from ..evaluation import EvaluationScores
 from ..parameters import CentralSettings, Learners
-from ..recipes import Recipe
+from ..recipes import Recipe, user_code
 from ..runners.free_running import FreeRunning
 from ..runs import folder
 from ..runs.clock import EVALUATION, TimeSplit
@@ -26,7 +26,7 @@ from ..runs.leader import LeaderRun
 from ..runs.learners import Following
 from ..runs.progress import Progress, ProgressSettings
 from ..runs.stopping import Interrupted, Limits, Signals, Stop
-from . import exact, learners, named_code
+from . import exact, learners
 from .assembly import Parts, Say, assemble
 from .attachments import Attachments
 from .fleet import FleetParts, assemble_fleet
@@ -48,7 +48,7 @@ class Run:
     score: float | None
     """Mean of the last 100 training games; None before the first has finished."""
     stop: Stop
-    confirmation: Scores | None = None
+    confirmation: EvaluationScores | None = None
     """Evaluation games that confirm a reached target score."""
     inexact: tuple[str, ...] = ()
     """Why, resumed, it does not end bit for bit like a run that was never stopped; often empty."""
@@ -124,7 +124,7 @@ def lead(
     parts = prepared(plan, time_split.mark, say, group)
     try:
         run = open_run(parts, out, resume=resume, time_split=time_split, signals=signals)
-        named_code.remember(plan.recipe, plan.game)
+        user_code.remember(plan.recipe, plan.game)
         run.say = say
         run.evaluations = evaluations_of(parts.plan, parts.policy, say)
         with run.running(parts.saved(run), resume=resume, begin=parts.begin):
@@ -209,7 +209,7 @@ def _report(path: Path) -> None:
         )
 
 
-def _confirmed(parts: Runnable, run: LeaderRun, say: Say) -> Scores | None:
+def _confirmed(parts: Runnable, run: LeaderRun, say: Say) -> EvaluationScores | None:
     """Evaluation games that confirm a reached target score."""
     if run.stop is None or run.stop.kind != "target_score":
         return None
@@ -222,7 +222,7 @@ def _confirmed(parts: Runnable, run: LeaderRun, say: Say) -> Scores | None:
     return confirmation
 
 
-def _finished(run: LeaderRun, confirmation: Scores | None) -> Run:
+def _finished(run: LeaderRun, confirmation: EvaluationScores | None) -> Run:
     """What the run came to."""
     assert run.stop is not None
     progress = run.progress

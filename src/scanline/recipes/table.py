@@ -1,0 +1,33 @@
+"""The table of named recipes: all rows of this package by their names.
+
+Takes a name; gives its recipe, or refuses with the nearest name. Knows no file of a user.
+
+Bare names carry the field's usual settings with known curves; a paper's prefix carries the paper's
+own, and `-repo` its released code where that differs. One file per paper.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+from collections.abc import Mapping
+
+from . import accelerated, cule, fast_dqn, ga3c, paac, usual
+from .recipe import Recipe
+
+_PAPERS = (paac, usual, accelerated, ga3c, cule, fast_dqn)
+RECIPES: Mapping[str, Recipe] = {row.name: row for paper in _PAPERS for row in paper.ROWS}
+
+_OTHER_NAMES: Mapping[str, str] = {cule.numbered(cule.SOONEST): "cule-vtrace"}
+"""Names that a row could have too, to the one that it has."""
+
+
+def named(name: str) -> Recipe:
+    """The recipe of this name."""
+    if name not in RECIPES:
+        near = _OTHER_NAMES.get(name) or difflib.get_close_matches(name, RECIPES, 1, 0.0)[0]
+        raise ValueError(
+            f"There is no recipe {name!r}; did you mean {near!r}? One of {', '.join(RECIPES)}, "
+            "or a file of your own such as ./my_recipe.py."
+        )
+    return dataclasses.replace(RECIPES[name], source=name)
