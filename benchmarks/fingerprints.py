@@ -7,7 +7,9 @@ optimiser, algorithm state and log of each, for every engine that can play it:
     python benchmarks/fingerprints.py compare FILE.json [--recipes a b]
 
 Run `record` on the commit before, `compare` on the one after; it prints every difference and ends
-with 1 if there is one. Recipes whose parts do not wait for each other have no such digest.
+with 1 if there is one. Recipes whose parts do not wait for each other are driven in one thread:
+of a central store one learner, in this process, until it has so many agent steps; of a free-running
+recipe one agent of several environments that is served, received and learned from in turns.
 """
 
 from __future__ import annotations
@@ -22,9 +24,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-from interruptions import ROWS, digest, is_synchronous, small
+from interruptions import ROWS, digest, digest_of, is_synchronous, recipe_of, small
 
 import scanline
+from scanline import training
+from scanline.parameters import CentralSettings
 
 ENGINES = {
     "native": {"game": "pong"},
@@ -45,6 +49,12 @@ def fingerprint(row: str, engine: str) -> str:
     """Digest of a finished run, or the sentence with which it was refused."""
     settings = settings_of(row, engine)
     game = settings.pop("game", "pong")
+    if not is_synchronous(row):
+        central = isinstance(recipe_of(row).exchange, CentralSettings)
+        try:
+            return (one_learner if central else one_agent)(row.split()[0], game, settings)
+        except ValueError as error:
+            return f"refused: {error}"
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "run"
         try:
@@ -53,6 +63,58 @@ def fingerprint(row: str, engine: str) -> str:
         except ValueError as error:
             return f"refused: {error}"
         return digest(out)
+
+
+def one_learner(recipe: str, game: str, settings: dict[str, Any]) -> str:
+    """Digest of the central weights that one learner leaves."""
+    from scanline.training import fleet
+
+    settings |= {"num_learners": 1}
+    most = settings.pop("agent_steps")
+
+    class Board(fleet.Board):  # type: ignore[name-defined, misc]
+        @property
+        def is_stopping(self) -> bool:
+            return bool(self.total_agent_steps >= most)
+
+    class Link:
+        def answer(self, code: int) -> None: ...
+
+        def answer_object(self, item: object) -> None: ...
+
+        def orders(self) -> Any:
+            return iter([0])
+
+    fleet.Board = Board
+    plan = training.make_plan(recipe, game, live=False, **settings)
+    parts: Any = fleet.assemble_fleet(plan, lambda sentence: None)
+    try:
+        fleet.learn(Link(), *parts.fleet._args_of(0, parts.fleet))
+        return digest_of(parts.owner.state())
+    finally:
+        fleet.Board = Board.__base__
+        parts.close()
+
+
+def one_agent(recipe: str, game: str, settings: dict[str, Any]) -> str:
+    """Digest of weights, optimiser and metrics after updates from one agent's segments."""
+    settings |= {"num_envs": 4, "envs_per_agent": 4}
+    plan = training.make_plan(recipe, game, live=False, **settings)
+    parts: Any = training.prepared(plan, lambda part: None, lambda sentence: None)
+    try:
+        free, told = parts.run.free, []
+        sampler = free.parts.sampler
+        sampler.begin(1)
+        free._note = lambda slot, before, m: told.append((before, dict(m)))
+        while sampler.agent_steps < 1_600:
+            free._predict()
+            if len(free.parts.store.full) >= free.parts.store.num_joined:
+                free._train()
+            sampler.receive(1.0)
+        assert len(told) > 30, len(told)
+        return digest_of(free.parts.published.state(), told)
+    finally:
+        parts.close()
 
 
 def fingerprints(rows: list[str], engines: list[str]) -> dict[str, str]:
@@ -77,7 +139,7 @@ def main() -> int:
     parser.add_argument("--recipes", nargs="*", default=[])
     parser.add_argument("--engines", nargs="*", default=list(ENGINES))
     given = parser.parse_args()
-    rows = given.recipes or [row for row in ROWS if is_synchronous(row)]
+    rows = given.recipes or list(ROWS)
     found = fingerprints(rows, given.engines)
     if given.verb == "record":
         given.file.write_text(json.dumps(found, indent=1) + "\n")

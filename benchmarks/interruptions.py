@@ -324,7 +324,13 @@ def _note(line: str, seen: Outcome, now: float) -> None:
 
 def digest(out: Path) -> str:
     """Weights, optimiser, algorithm state and log of a finished run."""
-    state = load_latest(out / "checkpoints").state
+    logs = [out / name for name in ("progress.jsonl", "evaluations.jsonl")]
+    parameters = load_latest(out / "checkpoints").state["parameters"]
+    return digest_of(parameters, *(log.read_bytes() for log in logs if log.exists()))
+
+
+def digest_of(*items: Any) -> str:
+    """Of tensors, numbers, bytes, and lists or dictionaries of these."""
     whole = hashlib.sha256()
 
     def add(item: Any) -> None:
@@ -338,12 +344,9 @@ def digest(out: Path) -> str:
         elif hasattr(item, "numpy"):
             whole.update(item.contiguous().numpy().tobytes())
         else:
-            whole.update(repr(item).encode())
+            whole.update(item if isinstance(item, bytes) else repr(item).encode())
 
-    add(state["parameters"])
-    for name in ("progress.jsonl", "evaluations.jsonl"):
-        if (out / name).exists():
-            whole.update((out / name).read_bytes())
+    add(items)
     return whole.hexdigest()
 
 
