@@ -78,12 +78,10 @@ def one_learner(recipe: str, game: str, settings: dict[str, Any]) -> str:
             return bool(self.total_agent_steps >= most)
 
     class Link:
-        def answer(self, code: int) -> None: ...
-
-        def answer_object(self, item: object) -> None: ...
+        def answer(self, code: int, item: object = None) -> None: ...
 
         def orders(self) -> Any:
-            return iter([0])
+            return iter([(0, None)])
 
     fleet.Board = Board
     plan = training.make_plan(recipe, game, live=False, **settings)

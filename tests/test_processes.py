@@ -13,37 +13,36 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scanline import processes
 from scanline.errors import RefusedError, UserError
-from scanline.processes import Crew, Link, SharedArrays, WorkerLost, hire
+from scanline.processes import ParentLink, SharedArrays, WorkerLost, WorkerPool, start_workers
 
 FIELDS = {"number": ((3,), "int64"), "flag": ((5,), "bool")}
 
 
-def echo(link: Link, offset: int) -> None:
+def echo(link: ParentLink, offset: int) -> None:
     """Answers every code with the code plus its offset."""
-    for code in link.orders():
+    for code, _ in link.orders():
         link.answer(code + offset)
 
 
-def adding(link: Link, fd: int) -> None:
+def adding(link: ParentLink, fd: int) -> None:
     shared = SharedArrays(FIELDS, fd).arrays
-    for code in link.orders():
+    for code, _ in link.orders():
         shared["number"][code] += 1
         link.answer(code)
 
 
-def objects(link: Link) -> None:
-    for _ in link.orders():
-        link.answer_object(link.received() * 2)
+def objects(link: ParentLink) -> None:
+    for _, item in link.orders():
+        link.answer(0, item * 2)
 
 
-def failing(link: Link) -> None:
+def failing(link: ParentLink) -> None:
     for _ in link.orders():
         raise KeyError("a reason of its own")
 
 
-def sleeping(link: Link) -> None:
+def sleeping(link: ParentLink) -> None:
     link.answer(os.getpid() % 1000)
     time.sleep(3600)
 
@@ -70,42 +69,42 @@ def wait_until_gone(pids: list[int], seconds: float) -> bool:
     return not any(is_running(pid) for pid in pids)
 
 
-def collect(crew: Crew, num: int, seconds: float = 30.0) -> list[tuple[int, int, object]]:
+def collect(pool: WorkerPool, num: int, seconds: float = 30.0) -> list[tuple[int, int, object]]:
     found: list[tuple[int, int, object]] = []
     deadline = time.monotonic() + seconds
     while len(found) < num and time.monotonic() < deadline:
-        found += crew.answers(deadline - time.monotonic())
+        found += pool.answers(deadline - time.monotonic())
     return sorted(found, key=lambda row: row[:2])
 
 
 def test_orders_reach_the_workers_and_answers_come_back() -> None:
-    crew = hire(echo, [(10,), (20,)])
-    for worker in crew.workers:
+    pool = start_workers(echo, [(10,), (20,)])
+    for worker in pool.workers:
         worker.order(1)
-    assert collect(crew, 2) == [(0, 11, None), (1, 21, None)]
-    crew.close()
+    assert collect(pool, 2) == [(0, 11, None), (1, 21, None)]
+    pool.close()
 
 
 def test_large_objects_pass_both_ways() -> None:
-    crew = hire(objects, [()])
+    pool = start_workers(objects, [()])
     text = "scanline" * 100_000
-    crew.workers[0].order_object(1, text)
-    assert collect(crew, 1) == [(0, processes.OBJECT, text * 2)]
-    crew.close()
+    pool.workers[0].order(1, text)
+    assert collect(pool, 1) == [(0, 0, text * 2)]
+    pool.close()
 
 
 def test_shared_arrays_are_one_memory_and_have_no_name() -> None:
     before = mapped()
     shared = SharedArrays(FIELDS)
     assert shared.arrays["flag"].shape == (5,)
-    crew = hire(adding, [(shared.fd,), (shared.fd,)], fds=(shared.fd,))
+    pool = start_workers(adding, [(shared.fd,), (shared.fd,)], fds=(shared.fd,))
     shared.close_fd()
-    for worker, code in zip(crew.workers, (0, 2), strict=True):
+    for worker, code in zip(pool.workers, (0, 2), strict=True):
         worker.order(code)
-    collect(crew, 2)
+    collect(pool, 2)
     np.testing.assert_array_equal(shared.arrays["number"], [1, 0, 1])
     assert mapped() == sorted([*before, "/memfd:scanline (deleted)"])
-    crew.close()
+    pool.close()
     del shared
     assert mapped() == before
 
@@ -119,48 +118,48 @@ def test_arrays_in_a_block_do_not_overlap() -> None:
 
 
 def test_a_failure_brings_its_traceback() -> None:
-    crew = hire(failing, [()])
-    crew.workers[0].order(0)
+    pool = start_workers(failing, [()])
+    pool.workers[0].order(0)
     with pytest.raises(WorkerLost, match=r"(?s)Traceback.*failing.*a reason of its own"):
-        collect(crew, 1)
-    crew.close()
+        collect(pool, 1)
+    pool.close()
 
 
 def test_a_killed_worker_is_noticed_at_once() -> None:
-    crew = hire(sleeping, [()])
-    collect(crew, 1)
-    crew.workers[0].process.kill()
+    pool = start_workers(sleeping, [()])
+    collect(pool, 1)
+    pool.workers[0].process.kill()
     begun = time.monotonic()
     with pytest.raises(WorkerLost, match="SIGKILL"):
-        collect(crew, 1)
+        collect(pool, 1)
     assert time.monotonic() - begun < 10.0
     with pytest.raises(WorkerLost, match="SIGKILL"):
-        crew.workers[0].order(0)
-    crew.close()
+        pool.workers[0].order(0)
+    pool.close()
 
 
 def test_waits_have_a_limit() -> None:
-    crew = hire(echo, [(0,)])
+    pool = start_workers(echo, [(0,)])
     begun = time.monotonic()
-    assert crew.answers(0.2) == []
+    assert pool.answers(0.2) == []
     assert 0.15 < time.monotonic() - begun < 10.0
-    crew.close()
+    pool.close()
 
 
 def test_close_ends_busy_workers_by_force_and_may_be_called_twice() -> None:
-    crew = hire(sleeping, [(), ()])
-    collect(crew, 2)
-    pids = [worker.process.pid for worker in crew.workers]
-    crew.close(grace_seconds=0.1)
-    crew.close()
+    pool = start_workers(sleeping, [(), ()])
+    collect(pool, 2)
+    pids = [worker.process.pid for worker in pool.workers]
+    pool.close(grace_seconds=0.1)
+    pool.close()
     assert not any(is_running(pid) for pid in pids)
 
 
-def test_a_forgotten_crew_ends_its_workers_and_its_pipes() -> None:
+def test_a_forgotten_pool_ends_its_workers_and_its_pipes() -> None:
     before = len(os.listdir("/proc/self/fd"))
-    crew = hire(echo, [(0,), (0,)])
-    pids = [worker.process.pid for worker in crew.workers]
-    del crew
+    pool = start_workers(echo, [(0,), (0,)])
+    pids = [worker.process.pid for worker in pool.workers]
+    del pool
     gc.collect()
     assert not any(is_running(pid) for pid in pids)
     assert len(os.listdir("/proc/self/fd")) == before
@@ -170,12 +169,12 @@ ORPHANAGE = """
 import sys, time
 sys.path[:] = {path!r}
 import test_processes
-from scanline.processes import hire
-crew = hire(test_processes.{entry}, [{args}, {args}])
-for worker in crew.workers:
+from scanline.processes import start_workers
+pool = start_workers(test_processes.{entry}, [{args}, {args}])
+for worker in pool.workers:
     worker.order(1)
-test_processes.collect(crew, 2)
-print(*(worker.process.pid for worker in crew.workers), flush=True)
+test_processes.collect(pool, 2)
+print(*(worker.process.pid for worker in pool.workers), flush=True)
 time.sleep(3600)
 """
 
@@ -197,12 +196,12 @@ def test_workers_of_a_killed_parent_end_by_themselves(entry: str, args: str) -> 
     assert gone
 
 
-def mistaken(link: Link) -> None:
+def mistaken(link: ParentLink) -> None:
     raise RefusedError("it must be 3; use 3.")
 
 
 def test_a_user_s_mistake_in_a_worker_is_the_same_sentence_here() -> None:
-    crew = hire(mistaken, [()])
+    pool = start_workers(mistaken, [()])
     with pytest.raises(UserError, match=r"^it must be 3; use 3\.$"):
-        crew.answers(30.0)
-    crew.close()
+        pool.answers(30.0)
+    pool.close()

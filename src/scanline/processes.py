@@ -1,27 +1,26 @@
-"""Worker processes: started, watched and ended in one place.
+"""Worker processes: started, watched and ended in one place; shared memory, locks and cores.
 
-Takes an importable entry function and its arguments; gives a `Crew` that hands out orders, waits
-with a time limit and ends every worker. `SharedArrays` is memory that parent and workers see,
-`SharedLocks` are locks on parts of it.
+Takes an importable entry function and its arguments; gives a `WorkerPool` that sends orders, waits
+for answers with a time limit and ends every worker. `SharedArrays` is memory that parent and
+workers see, `SharedLocks` are locks on parts of it.
 Knows nothing of what the workers do.
 
 A worker is a fresh interpreter, never a fork of one that holds torch's threads, and it does not
-run the user's main script again. Two pipes join it to its parent. An order or an answer is a
-two-byte code, so a step moves no data, and the system closes the pipe of whoever dies: a lost
-worker is noticed at once, and a worker whose parent was killed ends by itself.
-Shared memory has no name, so nothing can be left behind.
+run the user's main script again. Two pipes join it to its parent. The system closes the pipe of a
+process that dies: a lost worker is noticed at once, and a worker whose parent was killed ends by
+itself. Shared memory has no name, so nothing can be left behind.
 """
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
+import itertools
 import mmap
 import os
 import pickle
 import select
 import signal
-import struct
 import subprocess
 import sys
 import tempfile
@@ -30,7 +29,7 @@ import time
 import traceback
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from multiprocessing.connection import Connection
 from typing import Any
 
 import numpy as np
@@ -41,13 +40,11 @@ from .errors import UserError
 Fields = Mapping[str, tuple[tuple[int, ...], str]]
 """Name to (shape, dtype) of the arrays in one block."""
 
-OBJECT = 0xFFFE
-"""Answer that is followed by a pickled object. Codes below are free for the user of a crew."""
-FAILURE = 0xFFFF
-"""Answer that is followed by the text of a traceback or by a `UserError`; the worker's last."""
+Message = tuple[int, Any]
+"""A code, with an object or None. Codes of 0 or more are free for the user of a pool."""
+FAILURE = -1
+"""Code of a worker's last answer: its traceback, or a `UserError`."""
 
-_CODE = struct.Struct("<H")
-_LENGTH = struct.Struct("<Q")
 _ALIGNMENT_BYTES = 64
 _GRACE_SECONDS = 5.0
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -78,7 +75,7 @@ class SharedArrays:
 
 
 class SharedLocks:
-    """Numbered locks among processes; pass `fd` to a worker. The system frees those of the dead.
+    """Numbered locks among processes; pass `fd` to a worker. The system frees those of dead ones.
 
     They are record locks on a nameless file, one byte each: threads of one process do not exclude
     each other, and a process must keep the file open as long as it uses the locks.
@@ -88,7 +85,7 @@ class SharedLocks:
         self.fd = _nameless_file(1) if fd is None else fd
 
     def try_acquire(self, number: int) -> bool:
-        """Takes the lock if nobody has it."""
+        """Takes the lock if it is free."""
         try:
             fcntl.lockf(self.fd, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, number)
         except (BlockingIOError, PermissionError):
@@ -124,65 +121,64 @@ def _nameless_file(num_bytes: int) -> int:
     return fd
 
 
-@dataclass(frozen=True)
-class Link:
-    """A worker's end: orders in, answers out."""
+def _send(pipe: Connection, code: int, item: object) -> None:
+    """By plain pickle: a connection's own one would send tensors through shared memory."""
+    pipe.send_bytes(pickle.dumps((code, item)))
 
-    order_fd: int
-    answer_fd: int
 
-    def orders(self) -> Iterator[int]:
-        """Codes until the parent closes the pipe or is gone."""
-        while code := os.read(self.order_fd, _CODE.size):
-            yield _CODE.unpack(code)[0]
+def _received(pipe: Connection) -> Message:
+    message: Message = pickle.loads(pipe.recv_bytes())
+    return message
 
-    def received(self) -> Any:
-        """The object that followed the last order."""
-        return _read_object(self.order_fd)
 
-    def answer(self, code: int) -> None:
-        os.write(self.answer_fd, _CODE.pack(code))
+class ParentLink:
+    """A worker's connection to its parent: orders in, answers out."""
 
-    def answer_object(self, item: object) -> None:
-        _write_all(self.answer_fd, _CODE.pack(OBJECT) + _framed(item))
+    def __init__(self, order_fd: int, answer_fd: int) -> None:
+        self._orders = Connection(order_fd, writable=False)
+        self._answers = Connection(answer_fd, readable=False)
 
-    def answer_failure(self, failure: str | UserError) -> None:
-        _write_all(self.answer_fd, _CODE.pack(FAILURE) + _framed(failure))
+    def orders(self) -> Iterator[Message]:
+        """Until the parent closes the pipe or is gone."""
+        with contextlib.suppress(EOFError):
+            while True:
+                yield _received(self._orders)
+
+    def answer(self, code: int, item: object = None) -> None:
+        _send(self._answers, code, item)
 
 
 Entry = Callable[..., None]
 """Called in the worker as `entry(link, *args)`; found by its module path."""
 
 
-class Worker:
-    """The parent's end of one worker process."""
+class WorkerProcess:
+    """The parent's side of one worker process."""
 
     def __init__(self, name: str, entry: Entry, args: Sequence[Any], fds: Sequence[int]) -> None:
         self.name = name
-        order_fd, self._order_fd = os.pipe()
-        self.answer_fd, answer_fd = os.pipe()
+        order_fd, own_order_fd = os.pipe()
+        own_answer_fd, answer_fd = os.pipe()
+        self._orders = Connection(own_order_fd, readable=False)
+        self.answers = Connection(own_answer_fd, writable=False)
         try:
             self.process = _start(order_fd, answer_fd, fds)
-        except BaseException:
-            os.close(self._order_fd)
-            os.close(self.answer_fd)
-            raise
         finally:
             os.close(order_fd)
             os.close(answer_fd)
-        self._write(_framed((entry, tuple(args))))
+        self.order(0, (entry, tuple(args)))
 
-    def order(self, code: int) -> None:
-        self._write(_CODE.pack(code))
-
-    def order_object(self, code: int, item: object) -> None:
-        self._write(_CODE.pack(code) + _framed(item))
-
-    def answer(self) -> tuple[int, Any]:
-        """The next code, with its object if it has one; blocks until there is one."""
+    def order(self, code: int, item: object = None) -> None:
         try:
-            code = _CODE.unpack(_read_exactly(self.answer_fd, _CODE.size))[0]
-            item = _read_object(self.answer_fd) if code in (OBJECT, FAILURE) else None
+            _send(self._orders, code, item)
+        except BrokenPipeError:
+            self.answer()  # its traceback, if it left one
+            raise self._death() from None
+
+    def answer(self) -> Message:
+        """The next answer; blocks until there is one."""
+        try:
+            code, item = _received(self.answers)
         except EOFError:
             raise self._death() from None
         if code == FAILURE and isinstance(item, UserError):
@@ -192,10 +188,8 @@ class Worker:
         return code, item
 
     def release(self) -> None:
-        """Tells the worker to end: it sees its pipe close."""
-        if self._order_fd >= 0:
-            os.close(self._order_fd)
-            self._order_fd = -1
+        """Lets the worker end: it sees its pipe close."""
+        self._orders.close()
 
     def end(self, deadline: float) -> None:
         """Waits until the deadline, then kills; in both cases nothing is left."""
@@ -204,16 +198,7 @@ class Worker:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
-        if self.answer_fd >= 0:
-            os.close(self.answer_fd)
-            self.answer_fd = -1
-
-    def _write(self, data: bytes) -> None:
-        try:
-            _write_all(self._order_fd, data)
-        except BrokenPipeError:
-            self.answer()  # its traceback, if it left one
-            raise self._death() from None
+        self.answers.close()
 
     def _death(self) -> WorkerLost:
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -223,12 +208,12 @@ class Worker:
         return WorkerLost(f"{self.name} (process {self.process.pid}) ended {how} without a word.")
 
 
-class Crew:
+class WorkerPool:
     """Several workers that are waited for together and ended together."""
 
-    def __init__(self, workers: Sequence[Worker]) -> None:
+    def __init__(self, workers: Sequence[WorkerProcess]) -> None:
         self.workers = list(workers)
-        self._by_fd = {worker.answer_fd: index for index, worker in enumerate(self.workers)}
+        self._by_fd = {worker.answers.fileno(): n for n, worker in enumerate(self.workers)}
         self._poller = select.poll()
         for fd in self._by_fd:
             self._poller.register(fd, select.POLLIN)
@@ -245,7 +230,7 @@ class Crew:
             _end_all(self.workers, grace_seconds)
 
 
-def _end_all(workers: Sequence[Worker], grace_seconds: float) -> None:
+def _end_all(workers: Sequence[WorkerProcess], grace_seconds: float) -> None:
     for worker in workers:
         worker.release()
     deadline = time.monotonic() + grace_seconds
@@ -253,16 +238,18 @@ def _end_all(workers: Sequence[Worker], grace_seconds: float) -> None:
         worker.end(deadline)
 
 
-def hire(entry: Entry, args: Sequence[Sequence[Any]], *, fds: Sequence[int] = ()) -> Crew:
+def start_workers(
+    entry: Entry, args: Sequence[Sequence[Any]], *, fds: Sequence[int] = ()
+) -> WorkerPool:
     """One worker per row of arguments; `fds` stay open in all of them."""
-    workers: list[Worker] = []
+    workers: list[WorkerProcess] = []
     try:
         for index, row in enumerate(args):
-            workers.append(Worker(f"worker {index}", entry, row, fds))
+            workers.append(WorkerProcess(f"worker {index}", entry, row, fds))
     except BaseException:
         _end_all(workers, 0.0)
         raise
-    return Crew(workers)
+    return WorkerPool(workers)
 
 
 def granted_cores() -> int:
@@ -301,19 +288,18 @@ def _start(order_fd: int, answer_fd: int, fds: Sequence[int]) -> subprocess.Pope
 
 def run_worker(order_fd: int, answer_fd: int) -> None:
     """The main function of a worker process."""
-    link = Link(order_fd, answer_fd)
+    link = ParentLink(order_fd, answer_fd)
     threading.Thread(target=_end_with_parent, args=(order_fd,), daemon=True).start()
-    try:
-        entry, args = link.received()
-        entry(link, *args)
-    except (BrokenPipeError, EOFError):
-        pass  # the parent is gone
-    except UserError as error:
-        with contextlib.suppress(BrokenPipeError):
-            link.answer_failure(UserError(str(error)))  # any kind of it: pickle needs the sentence
-    except BaseException:
-        with contextlib.suppress(BrokenPipeError):
-            link.answer_failure(traceback.format_exc())
+    with contextlib.suppress(BrokenPipeError):  # the parent is gone
+        try:
+            for _, (entry, args) in itertools.islice(link.orders(), 1):
+                entry(link, *args)
+        except BrokenPipeError:
+            raise
+        except UserError as error:
+            link.answer(FAILURE, UserError(str(error)))  # any kind of it: pickle needs the sentence
+        except BaseException:
+            link.answer(FAILURE, traceback.format_exc())
 
 
 def _end_with_parent(order_fd: int) -> None:
@@ -323,30 +309,3 @@ def _end_with_parent(order_fd: int) -> None:
     poller.poll()
     time.sleep(_GRACE_SECONDS)
     os._exit(1)
-
-
-def _framed(item: object) -> bytes:
-    data = pickle.dumps(item)
-    return _LENGTH.pack(len(data)) + data
-
-
-def _write_all(fd: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(fd, view) :]
-
-
-def _read_object(fd: int) -> Any:
-    length = _LENGTH.unpack(_read_exactly(fd, _LENGTH.size))[0]
-    return pickle.loads(_read_exactly(fd, length))
-
-
-def _read_exactly(fd: int, num_bytes: int) -> bytes:
-    parts, missing = [], num_bytes
-    while missing:
-        part = os.read(fd, min(missing, 1 << 20))
-        if not part:
-            raise EOFError
-        parts.append(part)
-        missing -= len(part)
-    return b"".join(parts)

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from scanline.parameters import CentralParameters, CentralSettings, OptimiserSettings, shared_store
-from scanline.processes import Link
+from scanline.processes import ParentLink
 
 NUM_WEIGHTS = 1_000
 HALVES = OptimiserSettings(decay=0.0, epsilon=1.0)
@@ -21,7 +21,7 @@ def network() -> nn.Module:
 
 
 def learn(
-    link: Link,
+    link: ParentLink,
     optimiser: OptimiserSettings,
     settings: CentralSettings,
     fds: tuple[int, int],
@@ -37,10 +37,10 @@ def learn(
         for _ in range(num_updates):
             parameters.update({"all": module(torch.ones(1, NUM_WEIGHTS)).sum()}, 1.0)
         parameters.pull()
-        link.answer_object(parameters.waited_seconds)
+        link.answer(0, parameters.waited_seconds)
 
 
-def hold(link: Link, fds: tuple[int, int], number: int) -> None:
+def hold(link: ParentLink, fds: tuple[int, int], number: int) -> None:
     """Takes a lock and keeps it for as long as it lives."""
     store = shared_store(network(), HALVES, CentralSettings(num_chunks=2), fds)
     assert store.try_open(number)

@@ -6,7 +6,7 @@ import torch
 from torch._C._distributed_c10d import TCPStore
 
 from scanline.parameters import Learners, join
-from scanline.processes import Link
+from scanline.processes import ParentLink
 
 
 def joined(rank: int, store: TCPStore) -> Learners:
@@ -17,7 +17,7 @@ def second_learner(port: int) -> Learners:
     return joined(1, TCPStore("127.0.0.1", port, 2, is_master=False))
 
 
-def second(link: Link, port: int) -> None:
+def second(link: ParentLink, port: int) -> None:
     """Mirrors every exchange of the test, in its order."""
     learners = second_learner(port)
     gradient = torch.full((2, 3, 4, 4), 4.0).to(memory_format=torch.channels_last)
@@ -27,7 +27,7 @@ def second(link: Link, port: int) -> None:
     mine = learners.scattered(None)
     heard = learners.told("not this"), learners.ordered(9)
     learners.check_equal(network(0.5), 0)
-    link.answer_object((total, mine, heard, float(gradient.mean())))
+    link.answer(0, (total, mine, heard, float(gradient.mean())))
 
 
 def network(bias: float) -> torch.nn.Module:
@@ -37,10 +37,10 @@ def network(bias: float) -> torch.nn.Module:
     return made
 
 
-def second_with_other_weights(link: Link, port: int) -> None:
+def second_with_other_weights(link: ParentLink, port: int) -> None:
     second_learner(port).check_equal(network(-0.0), 7)  # equal to 0.0, but not the same bits
 
 
-def second_that_dies(link: Link, port: int) -> None:
+def second_that_dies(link: ParentLink, port: int) -> None:
     second_learner(port)
     raise SystemExit("gone")

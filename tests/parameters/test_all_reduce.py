@@ -19,21 +19,21 @@ from scanline.parameters.all_reduce import digest, in_memory_order
 @contextmanager
 def pair(
     second: Callable[..., None], monkeypatch: pytest.MonkeyPatch
-) -> Iterator[tuple[Learners, processes.Crew]]:
+) -> Iterator[tuple[Learners, processes.WorkerPool]]:
     """This process as the first of two learners."""
     monkeypatch.setenv("GLOO_SOCKET_IFNAME", "lo")
     store = TCPStore("127.0.0.1", 0, 2, is_master=True, wait_for_workers=False)
-    crew = processes.hire(second, [(store.port,)])
+    pool = processes.start_workers(second, [(store.port,)])
     learners = learner_pair.joined(0, store)
     try:
-        yield learners, crew
+        yield learners, pool
     finally:
         learners.close()
-        crew.close()
+        pool.close()
 
 
 def test_two_learners_agree(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pair(learner_pair.second, monkeypatch) as (learners, crew):
+    with pair(learner_pair.second, monkeypatch) as (learners, pool):
         gradient = torch.arange(96.0).view(2, 3, 4, 4)
         before = gradient.clone()
         count = torch.tensor([2.0], dtype=torch.float64)
@@ -46,7 +46,7 @@ def test_two_learners_agree(monkeypatch: pytest.MonkeyPatch) -> None:
         assert learners.told("this") == "this"
         assert learners.ordered(3) == 3
         learners.check_equal(learner_pair.network(0.5), 0)
-        ((_, _, answer),) = crew.answers(60)
+        ((_, _, answer),) = pool.answers(60)
         assert answer == (7, {"a": 2}, ("this", 3), float(gradient.mean()))
 
 

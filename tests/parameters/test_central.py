@@ -21,7 +21,7 @@ from scanline.parameters import (
     StoreStuckError,
     shared_store,
 )
-from scanline.processes import Crew, hire
+from scanline.processes import WorkerPool, start_workers
 from scanline.records import Spaces
 
 SPACES = Spaces(frame_shape=(84, 84), frame_dtype="uint8", stack=4, num_actions=3)
@@ -178,16 +178,16 @@ def test_lag_in_a_scripted_schedule_is_what_the_others_did_meanwhile() -> None:
     assert lags == [0, 1, 2] + [2] * 9  # round-robin of three: two others in between
 
 
-def run_learners(crew: Crew, num: int) -> list[float]:
+def run_learners(pool: WorkerPool, num: int) -> list[float]:
     """All begin together; gives the seconds that each waited for locks."""
     started: list[int] = []
     while len(started) < num:
-        started += [w for w, _, _ in crew.answers(WAIT_SECONDS)]
-    for worker in crew.workers:
+        started += [w for w, _, _ in pool.answers(WAIT_SECONDS)]
+    for worker in pool.workers:
         worker.order(0)
     waited: list[float] = []
     while len(waited) < num:
-        found = crew.answers(WAIT_SECONDS)
+        found = pool.answers(WAIT_SECONDS)
         assert found, "a learner did not finish"
         waited += [item for _, _, item in found]
     return waited
@@ -207,11 +207,11 @@ def test_contention_loses_no_update(optimiser: OptimiserSettings, how: CentralSe
     store = shared_store(module, optimiser, how)
     owner = Owner(LocalParameters(module, optimiser), store, 5.0)
     args = [(optimiser, how, store.fds, num_updates)] * num_learners
-    crew = hire(central_worker.learn, args, fds=store.fds)
+    pool = start_workers(central_worker.learn, args, fds=store.fds)
     try:
-        waited = run_learners(crew, num_learners)
+        waited = run_learners(pool, num_learners)
     finally:
-        crew.close()
+        pool.close()
     total = num_learners * num_updates
     chunks = [store.chunk(n) for n in range(len(store.layout.chunks))]
     assert [int(chunk.updates) for chunk in chunks] == [total] * len(chunks)
@@ -230,20 +230,20 @@ def test_a_busy_chunk_is_visited_last_and_a_wait_has_a_limit() -> None:
     store = shared_store(module, central_worker.HALVES, how)
     Owner(LocalParameters(module, central_worker.HALVES), store, 5.0)
     learner = CentralParameters(central_worker.network(), central_worker.HALVES, store, how)
-    crew = hire(central_worker.hold, [(store.fds, 0)], fds=store.fds)
+    pool = start_workers(central_worker.hold, [(store.fds, 0)], fds=store.fds)
     try:
-        assert crew.answers(WAIT_SECONDS)
+        assert pool.answers(WAIT_SECONDS)
         begun = time.monotonic()
         with pytest.raises(StoreStuckError, match=r"Chunks \[0\] .* stayed locked"):
             learner.update({"all": learner.network(torch.ones(1, 1_000)).sum()}, 1.0)
         assert 0.1 < time.monotonic() - begun < 10.0
         assert [int(store.chunk(n).updates) for n in range(2)] == [0, 1]
-        crew.workers[0].process.kill()  # the system frees what a dead learner held
-        crew.workers[0].process.wait()
+        pool.workers[0].process.kill()  # the system frees what a dead learner held
+        pool.workers[0].process.wait()
         learner.pull()
         assert learner.waited_seconds < 0.2
     finally:
-        crew.close()
+        pool.close()
 
 
 def test_a_gradient_that_is_no_number_never_reaches_the_store() -> None:

@@ -19,7 +19,7 @@ class FakeLink:
     def __init__(self) -> None:
         self.sent: list[Report] = []
 
-    def answer_object(self, item: Any) -> None:
+    def answer(self, code: int, item: Any) -> None:
         self.sent.append(item)
 
 

@@ -14,7 +14,7 @@ from torch._C._distributed_c10d import TCPStore
 
 from scanline import processes
 from scanline.parameters import Learners, join
-from scanline.processes import Link
+from scanline.processes import ParentLink
 from scanline.runs.stopping import Signals
 from scanline.training import Plan
 from scanline.training.train import follow, lead
@@ -27,24 +27,23 @@ class StandingPair:
 
     def __init__(self) -> None:
         os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
-        self._crew = processes.hire(follows, [()])
+        self._pool = processes.start_workers(follows, [()])
 
     def train(self, plan: Plan, out: Path, resume: bool = False) -> None:
         store = TCPStore(_HOST, 0, 2, is_master=True, wait_for_workers=False)
-        self._crew.workers[0].order_object(0, (plan, store.port))
+        self._pool.workers[0].order(0, (plan, store.port))
         with closing(_joined(0, store)) as learners, Signals() as signals:
             quiet = {"say": lambda sentence: None, "signals": signals}
             lead(plan, learners, out=out, resume=resume, **quiet)
-        assert self._crew.answers(_SECONDS), "the second learner did not end its run"
+        assert self._pool.answers(_SECONDS), "the second learner did not end its run"
 
     def close(self) -> None:
-        self._crew.close()
+        self._pool.close()
 
 
-def follows(link: Link) -> None:
+def follows(link: ParentLink) -> None:
     """The life of the second learner."""
-    for _ in link.orders():
-        plan, port = link.received()
+    for _, (plan, port) in link.orders():
         with closing(_joined(1, TCPStore(_HOST, port, 2, is_master=False))) as learners:
             follow(plan, learners)
         link.answer(0)

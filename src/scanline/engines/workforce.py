@@ -19,7 +19,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..processes import Fields, Link, SharedArrays, WorkerLost, hire
+from ..processes import Fields, ParentLink, SharedArrays, WorkerLost, start_workers
 from .block import Arrays, Block, BlockSettings
 from .interface import EngineError
 
@@ -110,7 +110,7 @@ class Workers:
         self._served = served
         by_row = dict(zip(settings.rows, settings.games, strict=True))
         args = [(_own(settings, by_row, rows), rows, dict(layout), shared.fd) for rows in served]
-        self._crew = hire(serve, args, fds=(shared.fd,))
+        self._pool = start_workers(serve, args, fds=(shared.fd,))
         shared.close_fd()
         self._pending: dict[int, set[int]] = {}
 
@@ -122,12 +122,12 @@ class Workers:
         workers = [worker for worker, rows in enumerate(self._served) if rows[group]]
         self._pending[group] = set(workers)  # which shrinks as answers come, in another thread
         for worker in workers:
-            self._guarded(self._crew.workers[worker].order, group * _KINDS + kind)
+            self._guarded(self._pool.workers[worker].order, group * _KINDS + kind)
 
     def done(self, timeout_seconds: float) -> list[int]:
         deadline, finished = time.monotonic() + timeout_seconds, list[int]()
         while not finished and self._pending:
-            answers = self._guarded(self._crew.answers, max(0.0, deadline - time.monotonic()))
+            answers = self._guarded(self._pool.answers, max(0.0, deadline - time.monotonic()))
             for worker, group, _ in answers:
                 self._pending[group].discard(worker)
                 if not self._pending[group]:
@@ -145,18 +145,18 @@ class Workers:
         self._call_all(RESTORE, timeout_seconds, snapshots)
 
     def close(self, grace_seconds: float) -> None:
-        self._crew.close(grace_seconds)
+        self._pool.close(grace_seconds)
         self.arrays = {}  # with the last view the memory goes
 
     def _call_all(self, kind: int, timeout_seconds: float, item: object = None) -> list[Any]:
-        for worker in self._crew.workers:
-            self._guarded(worker.order_object, kind, item)
+        for worker in self._pool.workers:
+            self._guarded(worker.order, kind, item)
         deadline, found = time.monotonic() + timeout_seconds, list[Any]()
-        while len(found) < len(self._crew.workers):
+        while len(found) < len(self._pool.workers):
             left = deadline - time.monotonic()
             if left <= 0:
                 raise EngineError(f"Workers did not answer within {timeout_seconds:g} seconds.")
-            found += [reply for _, _, reply in self._guarded(self._crew.answers, left)]
+            found += [reply for _, _, reply in self._guarded(self._pool.answers, left)]
         return found
 
     def _guarded(self, function: Callable[..., Any], *args: Any) -> Any:
@@ -166,10 +166,12 @@ class Workers:
             raise EngineError(str(error)) from error
 
 
-def serve(link: Link, settings: BlockSettings, rows: Parts, layout: Fields, shared_fd: int) -> None:
+def serve(
+    link: ParentLink, settings: BlockSettings, rows: Parts, layout: Fields, shared_fd: int
+) -> None:
     """What a worker process does until its parent closes the pipe."""
     block = Block(settings, SharedArrays(layout, shared_fd).arrays)
-    for order in link.orders():
+    for order, item in link.orders():
         group, kind = divmod(order, _KINDS)
         if kind == STEP:
             block.step(rows[group])
@@ -178,15 +180,14 @@ def serve(link: Link, settings: BlockSettings, rows: Parts, layout: Fields, shar
             block.reset(rows[group])
             link.answer(group)
         else:
-            _answer_call(link, block, kind)
+            link.answer(0, _called(block, kind, item))
     block.close()
 
 
-def _answer_call(link: Link, block: Block, kind: int) -> None:
-    item = link.received()
+def _called(block: Block, kind: int, item: Any) -> Any:
     if kind == RESTORE:
         block.restore(item)
-    link.answer_object(block.snapshot() if kind == SNAPSHOT else None)
+    return block.snapshot() if kind == SNAPSHOT else None
 
 
 def _own(settings: BlockSettings, by_row: Mapping[int, Any], served: Parts) -> BlockSettings:

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..interfaces import Metric
-from ..processes import Crew, Entry, Link, SharedArrays, hire
+from ..processes import Entry, ParentLink, SharedArrays, WorkerPool, start_workers
 from ..records import EpisodeEnd, Slot, State
 from ..runs.clock import TimeSplit
 from ..runs.game_numbers import GameNumbers
@@ -98,7 +98,7 @@ class StoreSide:
 class Journal:
     """Told by a learner's loop what it does; tells the parent, now and then."""
 
-    def __init__(self, link: Link, board: Board, rank: int, store: StoreSide) -> None:
+    def __init__(self, link: ParentLink, board: Board, rank: int, store: StoreSide) -> None:
         self._link, self._board, self._rank, self._store = link, board, rank, store
         self.time_split = TimeSplit()
         self.progress = Progress(ProgressSettings(), frame_skip=1, time_split=self.time_split)
@@ -166,7 +166,7 @@ class Journal:
         report.split_seconds = {part: s - self._split[part] for part, s in split.items()}
         report.waited_seconds = self._store.waited_seconds() - self._waited
         report.seconds = now - self._since
-        self._link.answer_object(report)
+        self._link.answer(0, report)
         self._begin()
 
 
@@ -197,28 +197,28 @@ class Fleet:
         self.lags = Lags()
         self._entry, self._args_of, self._fds = entry, args_of, tuple(fds)
         self._silence = Silence[int](silent_seconds)
-        self._crew: Crew | None = None
+        self._pool: WorkerPool | None = None
 
     def start(self) -> None:
         """Starts all learners and waits until each has built its parts."""
         fds = (*self._fds, self.board.shared.fd)
         args = [tuple(self._args_of(rank, self)) for rank in range(self.num_learners)]
-        self._crew = hire(self._entry, args, fds=fds)
-        for rank, worker in enumerate(self._crew.workers):
+        self._pool = start_workers(self._entry, args, fds=fds)
+        for rank, worker in enumerate(self._pool.workers):
             worker.name = f"Learner {rank}"
         waiting, deadline = set(range(self.num_learners)), time.monotonic() + _START_SECONDS
         while waiting:
             if time.monotonic() > deadline:
                 raise StuckError(f"Learners {sorted(waiting)} did not start within 5 minutes.")
-            waiting -= {rank for rank, _, _ in self._crew.answers(_LISTEN_SECONDS)}
-        for worker in self._crew.workers:
+            waiting -= {rank for rank, _, _ in self._pool.answers(_LISTEN_SECONDS)}
+        for worker in self._pool.workers:
             worker.order(0)
         self._silence.heard(*range(self.num_learners))
 
     def turn(self, session: LeaderRun) -> None:
         """Listens once; notes what learners tell, and who is silent."""
-        assert self._crew is not None, "start it first"
-        for rank, _, report in self._crew.answers(_LISTEN_SECONDS):
+        assert self._pool is not None, "start it first"
+        for rank, _, report in self._pool.answers(_LISTEN_SECONDS):
             self._silence.heard(rank)
             self._note(session, rank, report)
         self._refuse_silence()
@@ -235,10 +235,10 @@ class Fleet:
 
     def _refuse_silence(self) -> None:
         silent = self._silence.silent(range(self.num_learners))
-        if silent and self._crew is not None:
+        if silent and self._pool is not None:
             for rank in silent:
                 with contextlib.suppress(ProcessLookupError):
-                    os.kill(self._crew.workers[rank].process.pid, signal.SIGUSR1)
+                    os.kill(self._pool.workers[rank].process.pid, signal.SIGUSR1)
             raise StuckError(
                 f"No report from learners {silent} for {self._silence.patience_seconds:g} seconds; "
                 "their stacks are on the error stream."
@@ -247,8 +247,8 @@ class Fleet:
     def close(self) -> None:
         """Ends all learners, by force if they do not come to an end; may be called twice."""
         self.board.stop()
-        if self._crew is not None:
-            self._crew.close()
+        if self._pool is not None:
+            self._pool.close()
         self.board.shared.close_fd()
 
     def state(self) -> State:

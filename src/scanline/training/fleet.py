@@ -20,7 +20,7 @@ from ..engines import Engine
 from ..engines import build as build_engine
 from ..interfaces import Policy, Saved
 from ..parameters import CentralParameters, CentralSettings, Learners, Owner, SharedStore
-from ..processes import Link, granted_cores
+from ..processes import ParentLink, granted_cores
 from ..protocols import Protocol
 from ..records import Views
 from ..runners.supervise import Board, Fleet, Journal, StoreSide, show_stack_when_asked
@@ -178,7 +178,7 @@ def _pickled(plan: Plan) -> bytes:
     return pickled
 
 
-def learn(link: Link, order: Order) -> None:
+def learn(link: ParentLink, order: Order) -> None:
     """What a learner process does until it is told to stop."""
     networks.own_process()
     show_stack_when_asked()

@@ -23,7 +23,7 @@ from torch._C._distributed_c10d import TCPStore
 from .. import networks, processes, recipes, settings
 from ..errors import RefusedError, refusals
 from ..parameters import Learners, join
-from ..processes import Crew, Link, WorkerLost
+from ..processes import ParentLink, WorkerLost, WorkerPool
 from ..runners.alternate import Alternate
 from ..stores import ReplaySettings
 from .plan import Plan, plan_from
@@ -144,37 +144,39 @@ def _backend(plan: Plan) -> str:
 def _leading_own(plan: Plan, follow: Follow) -> Iterator[Learners]:
     count, sent = plan.run.learners, _sent(plan)
     store = listening_store(plan.run.learner_address, count)
-    crew = processes.hire(_followed, [(sent, follow, rank, store.port) for rank in range(1, count)])
+    pool = processes.start_workers(
+        _followed, [(sent, follow, rank, store.port) for rank in range(1, count)]
+    )
     try:
-        _await_all(crew, count - 1)
+        _await_all(pool, count - 1)
         with closing(_join_here(plan, 0, store)) as learners:
-            learners.reason = lambda: _last_words(crew)
+            learners.reason = lambda: _last_words(pool)
             with _own_cores(plan, 0):
                 yield learners
     finally:
-        crew.close()
+        pool.close()
 
 
-def _await_all(crew: Crew, num_workers: int) -> None:
+def _await_all(pool: WorkerPool, num_workers: int) -> None:
     """Until every process has started: one that cannot is told now, not after a time limit."""
     ready = 0
     while ready < num_workers:
-        answers = crew.answers(_START_SECONDS)
+        answers = pool.answers(_START_SECONDS)
         if not answers:
             raise WorkerLost(f"A learner did not start within {_START_SECONDS:.0f} seconds.")
         ready += len(answers)
 
 
-def _last_words(crew: Crew) -> str:
+def _last_words(pool: WorkerPool) -> str:
     """What a lost learner left behind: a traceback, or how it ended."""
     try:
-        crew.answers(2.0)
+        pool.answers(2.0)
     except WorkerLost as error:
         return str(error)
     return ""
 
 
-def _followed(link: Link, sent: Any, follow: Follow, rank: int, port: int) -> None:
+def _followed(link: ParentLink, sent: Any, follow: Follow, rank: int, port: int) -> None:
     """The whole life of a learner that another one started."""
     plan = sent if isinstance(sent, Plan) else _found_again(sent)
     networks.own_process()
