@@ -27,8 +27,8 @@ class ClippedAdvantage(algorithms.Defaults):
     """Bound on the size of an advantage."""
 
     def prepare(self, views: records.Views, slot: records.Slot) -> records.Experience:
-        path = algorithms.path_of(self, views, slot)
-        return records.Experience(slot, {"returns": returns.n_step(path, self.discount)})
+        trajectory = algorithms.trajectory_of(self, views, slot)
+        return records.Experience(slot, {"returns": returns.n_step(trajectory, self.discount)})
 
     def loss(self, views: records.Views, batch: records.Batch) -> records.LossResult:
         outputs = views.live(batch.observations)

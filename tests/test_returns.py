@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from torch.testing import assert_close
 
 from scanline import returns
-from scanline.returns import Clips, Path
+from scanline.returns import Clips, Trajectory
 
 DISCOUNT = 0.9
 
 
 @st.composite
-def paths(draw: st.DrawFn) -> tuple[Path, torch.Tensor, torch.Tensor]:
+def trajectories(draw: st.DrawFn) -> tuple[Trajectory, torch.Tensor, torch.Tensor]:
     """A random rollout with its values and importance ratios."""
     num_steps, num_envs = draw(st.integers(1, 7)), draw(st.integers(1, 3))
     random = torch.Generator().manual_seed(draw(st.integers(0, 10**6)))
@@ -23,7 +23,7 @@ def paths(draw: st.DrawFn) -> tuple[Path, torch.Tensor, torch.Tensor]:
         return torch.randn(shape, generator=random, dtype=torch.float64)
 
     kind = torch.randint(0, 4, (num_steps, num_envs), generator=random)
-    path = Path(
+    trajectory = Trajectory(
         reward=normal(num_steps, num_envs),
         terminal=kind == 0,
         truncated=kind == 1,
@@ -31,115 +31,119 @@ def paths(draw: st.DrawFn) -> tuple[Path, torch.Tensor, torch.Tensor]:
         last_value=normal(num_envs),
     )
     ratio = torch.rand((num_steps, num_envs), generator=random, dtype=torch.float64) * 2
-    return path, normal(num_steps, num_envs), ratio
+    return trajectory, normal(num_steps, num_envs), ratio
 
 
-def bootstrap(path: Path, t: int, b: int, following: float) -> float:
+def bootstrap(trajectory: Trajectory, t: int, b: int, following: float) -> float:
     """What replaces the future after step t, by the definition of each end."""
-    if path.terminal[t, b]:
+    if trajectory.terminal[t, b]:
         return 0.0
-    return float(path.final_value[t, b]) if path.truncated[t, b] else following
+    return float(trajectory.final_value[t, b]) if trajectory.truncated[t, b] else following
 
 
-def ended(path: Path, t: int, b: int) -> bool:
-    return bool(path.terminal[t, b] or path.truncated[t, b])
+def ended(trajectory: Trajectory, t: int, b: int) -> bool:
+    return bool(trajectory.terminal[t, b] or trajectory.truncated[t, b])
 
 
-def n_step_by_definition(path: Path, t: int, b: int) -> float:
+def n_step_by_definition(trajectory: Trajectory, t: int, b: int) -> float:
     """Sum of discounted rewards until the first end, then the bootstrap."""
     total, factor = 0.0, 1.0
-    for k in range(t, path.reward.shape[0]):
-        total += factor * float(path.reward[k, b])
+    for k in range(t, trajectory.reward.shape[0]):
+        total += factor * float(trajectory.reward[k, b])
         factor *= DISCOUNT
-        if ended(path, k, b):
-            return total + factor * bootstrap(path, k, b, 0.0)
-    return total + factor * float(path.last_value[b])
+        if ended(trajectory, k, b):
+            return total + factor * bootstrap(trajectory, k, b, 0.0)
+    return total + factor * float(trajectory.last_value[b])
 
 
-def next_value(path: Path, value: torch.Tensor, t: int, b: int) -> float:
+def next_value(trajectory: Trajectory, value: torch.Tensor, t: int, b: int) -> float:
     last = t + 1 == value.shape[0]
-    following = float(path.last_value[b]) if last else float(value[t + 1, b])
-    return bootstrap(path, t, b, following)
+    following = float(trajectory.last_value[b]) if last else float(value[t + 1, b])
+    return bootstrap(trajectory, t, b, following)
 
 
-@given(paths())
+@given(trajectories())
 @settings(max_examples=60, deadline=None)
-def test_n_step_equals_its_definition(drawn: tuple[Path, torch.Tensor, torch.Tensor]) -> None:
-    path, _, _ = drawn
-    got = returns.n_step(path, DISCOUNT)
+def test_n_step_equals_its_definition(drawn: tuple[Trajectory, torch.Tensor, torch.Tensor]) -> None:
+    trajectory, _, _ = drawn
+    got = returns.n_step(trajectory, DISCOUNT)
     for t in range(got.shape[0]):
         for b in range(got.shape[1]):
-            assert abs(float(got[t, b]) - n_step_by_definition(path, t, b)) < 1e-9
+            assert abs(float(got[t, b]) - n_step_by_definition(trajectory, t, b)) < 1e-9
 
 
-@given(paths())
+@given(trajectories())
 @settings(max_examples=60, deadline=None)
-def test_n_step_in_one_native_call(drawn: tuple[Path, torch.Tensor, torch.Tensor]) -> None:
-    path, _, _ = drawn
-    single = Path(*(each.float() if each.is_floating_point() else each for each in path.arrays()))
-    assert single.is_plain() and not path.is_plain()
-    expected = returns.n_step(path, DISCOUNT).float()
+def test_n_step_in_one_native_call(drawn: tuple[Trajectory, torch.Tensor, torch.Tensor]) -> None:
+    trajectory, _, _ = drawn
+    single = Trajectory(
+        *(each.float() if each.is_floating_point() else each for each in trajectory.arrays())
+    )
+    assert single.is_readable() and not trajectory.is_readable()
+    expected = returns.n_step(trajectory, DISCOUNT).float()
     assert_close(returns.n_step(single, DISCOUNT), expected, rtol=0, atol=1e-5)
 
 
-@given(paths(), st.floats(0, 1))
+@given(trajectories(), st.floats(0, 1))
 @settings(max_examples=60, deadline=None)
 def test_gae_equals_the_sum_of_discounted_errors(
-    drawn: tuple[Path, torch.Tensor, torch.Tensor], trace: float
+    drawn: tuple[Trajectory, torch.Tensor, torch.Tensor], trace: float
 ) -> None:
-    path, value, _ = drawn
-    got = returns.gae(path, value, DISCOUNT, trace)
+    trajectory, value, _ = drawn
+    got = returns.gae(trajectory, value, DISCOUNT, trace)
     for t in range(got.shape[0]):
         for b in range(got.shape[1]):
             total, factor = 0.0, 1.0
             for k in range(t, got.shape[0]):
-                future = DISCOUNT * next_value(path, value, k, b)
-                total += factor * (float(path.reward[k, b]) + future - float(value[k, b]))
+                future = DISCOUNT * next_value(trajectory, value, k, b)
+                total += factor * (float(trajectory.reward[k, b]) + future - float(value[k, b]))
                 factor *= DISCOUNT * trace
-                if ended(path, k, b):
+                if ended(trajectory, k, b):
                     break
             assert abs(float(got[t, b]) - total) < 1e-9
 
 
-@given(paths())
+@given(trajectories())
 @settings(max_examples=40, deadline=None)
 def test_gae_with_full_traces_is_the_n_step_return_less_the_value(
-    drawn: tuple[Path, torch.Tensor, torch.Tensor],
+    drawn: tuple[Trajectory, torch.Tensor, torch.Tensor],
 ) -> None:
-    path, value, _ = drawn
-    assert_close(returns.gae(path, value, DISCOUNT, 1.0) + value, returns.n_step(path, DISCOUNT))
+    trajectory, value, _ = drawn
+    assert_close(
+        returns.gae(trajectory, value, DISCOUNT, 1.0) + value, returns.n_step(trajectory, DISCOUNT)
+    )
 
 
-@given(paths())
+@given(trajectories())
 @settings(max_examples=60, deadline=None)
 def test_vtrace_equals_its_sum_of_products(
-    drawn: tuple[Path, torch.Tensor, torch.Tensor],
+    drawn: tuple[Trajectory, torch.Tensor, torch.Tensor],
 ) -> None:
-    path, value, ratio = drawn
+    trajectory, value, ratio = drawn
     clips = Clips(rho=1.3, c=0.9)
-    got = returns.vtrace(path, value, ratio, DISCOUNT, clips)
+    got = returns.vtrace(trajectory, value, ratio, DISCOUNT, clips)
     rho, trace = ratio.clamp(max=clips.rho), ratio.clamp(max=clips.c)
     for t in range(value.shape[0]):
         for b in range(value.shape[1]):
             total, factor = float(value[t, b]), 1.0
             for k in range(t, value.shape[0]):
-                future = DISCOUNT * next_value(path, value, k, b)
-                delta = float(path.reward[k, b]) + future - float(value[k, b])
+                future = DISCOUNT * next_value(trajectory, value, k, b)
+                delta = float(trajectory.reward[k, b]) + future - float(value[k, b])
                 total += factor * float(rho[k, b]) * delta
                 factor *= DISCOUNT * float(trace[k, b])
-                if ended(path, k, b):
+                if ended(trajectory, k, b):
                     break
             assert abs(float(got.value[t, b]) - total) < 1e-9
-            target = next_value(path, got.value, t, b)
-            advantage = float(path.reward[t, b]) + DISCOUNT * target - float(value[t, b])
+            target = next_value(trajectory, got.value, t, b)
+            advantage = float(trajectory.reward[t, b]) + DISCOUNT * target - float(value[t, b])
             assert abs(float(got.advantage[t, b]) - float(rho[t, b]) * advantage) < 1e-9
 
 
-@given(paths())
+@given(trajectories())
 @settings(max_examples=40, deadline=None)
 def test_vtrace_on_policy_is_the_n_step_return(
-    drawn: tuple[Path, torch.Tensor, torch.Tensor],
+    drawn: tuple[Trajectory, torch.Tensor, torch.Tensor],
 ) -> None:
-    path, value, ratio = drawn
-    got = returns.vtrace(path, value, torch.ones_like(ratio), DISCOUNT, Clips())
-    assert_close(got.value, returns.n_step(path, DISCOUNT))
+    trajectory, value, ratio = drawn
+    got = returns.vtrace(trajectory, value, torch.ones_like(ratio), DISCOUNT, Clips())
+    assert_close(got.value, returns.n_step(trajectory, DISCOUNT))

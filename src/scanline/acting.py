@@ -14,9 +14,9 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from . import draws
-from .draws import SAMPLED, Choice
+from . import random
 from .interfaces import Algorithm, Policy
+from .random import SAMPLED, Choice
 from .records import ActContext, Acted, Views
 
 Source = Callable[[], tuple[Views, int]]
@@ -92,4 +92,4 @@ class RandomPolicy:
 
     def __call__(self, observations: Tensor, uniforms: Tensor, agent_steps: int) -> Acted:
         equal = torch.zeros(len(observations), self._num_actions)
-        return Acted(draws.epsilon_greedy(equal, 1.0, uniforms), {})
+        return Acted(random.epsilon_greedy(equal, 1.0, uniforms), {})

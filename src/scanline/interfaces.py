@@ -19,7 +19,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from torch import Tensor
 
-from .draws import Choice
+from .random import Choice
 from .records import (
     ActContext,
     Acted,

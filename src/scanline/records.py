@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from . import stacks
-from .draws import SAMPLED, Choice
+from .random import SAMPLED, Choice
 from .stacks import Array as Array
 
 State = dict[str, Any]

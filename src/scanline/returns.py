@@ -4,7 +4,7 @@ Takes rewards, ends and values as tensors [T, B]; gives targets of the same shap
 Knows no network, store or algorithm.
 
 Ends come in two kinds. A terminal step has no future. A truncated one has a future that was not
-seen: its bootstrap is the value of its true last observation, handed in as `final_value`.
+seen: its bootstrap is the value of its true last observation, the input `final_value`.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import torch
 from torch import Tensor
 
 from ._native import n_step_returns
-from .spans import is_plain, places
+from .native_arrays import is_readable, unchecked_spans
 
 
 @dataclass(frozen=True)
-class Path:
-    """What happened along a rollout."""
+class Trajectory:
+    """Rewards, ends and bootstrap values of a rollout."""
 
     reward: Tensor  # [T, B]
     terminal: Tensor  # [T, B] bool, no future
@@ -32,69 +32,66 @@ class Path:
     def arrays(self) -> tuple[Tensor, ...]:
         return self.reward, self.terminal, self.truncated, self.final_value, self.last_value
 
-    def is_plain(self) -> bool:
+    def is_readable(self) -> bool:
         """Whether native code can read all of it."""
-        kinds = (torch.float32, torch.bool, torch.bool, torch.float32, torch.float32)
-        return all(map(is_plain, self.arrays(), kinds))
+        dtypes = (torch.float32, torch.bool, torch.bool, torch.float32, torch.float32)
+        return all(map(is_readable, self.arrays(), dtypes))
 
-    def share(self, following: Tensor | float) -> Tensor:
-        """[T, B], what counts of the next step: this much in the same game, else 0."""
-        if not isinstance(following, Tensor):
-            following = torch.full_like(self.reward, following)
-        return following.masked_fill(self.terminal | self.truncated, 0.0)
+    def continued(self, factor: Tensor | float) -> Tensor:
+        """[T, B], the factor where the next step belongs to the same episode, else 0."""
+        if not isinstance(factor, Tensor):
+            factor = torch.full_like(self.reward, factor)
+        return factor.masked_fill(self.terminal | self.truncated, 0.0)
 
-    def following(self, value: Tensor) -> Tensor:
-        """What comes after every step: the next of `value` [T, B], or an end's own bootstrap."""
-        beyond = torch.cat((value[1:], self.last_value[None]))
-        return self._cut(torch.where(self.truncated, self.final_value, beyond))
-
-    def _cut(self, future: Tensor) -> Tensor:
-        return torch.where(self.terminal, 0.0, future)
+    def next_values(self, value: Tensor) -> Tensor:
+        """[T, B], after every step the next of `value` [T, B], or the bootstrap of an end."""
+        following = torch.cat((value[1:], self.last_value[None]))
+        return self._or_zero(torch.where(self.truncated, self.final_value, following))
 
     def bootstraps(self) -> Tensor:
         """[T, B], of truncated steps their true last value, else 0."""
-        return self._cut(torch.where(self.truncated, self.final_value, 0.0))
+        return self._or_zero(torch.where(self.truncated, self.final_value, 0.0))
+
+    def _or_zero(self, future: Tensor) -> Tensor:
+        return torch.where(self.terminal, 0.0, future)
 
 
-def handed_back(own: Tensor, share: Tensor, beyond: Tensor) -> Tensor:
-    """Sums [T, B] from the last step to the first: own[t] + share[t] * the sum of step t + 1."""
-    sums, carried = torch.empty_like(own), beyond
-    steps = zip(own.unbind(), share.unbind(), sums.unbind(), strict=True)
-    for mine, part, total in reversed(list(steps)):
-        carried = torch.addcmul(mine, part, carried, out=total)
+def discounted_sums(own: Tensor, factor: Tensor, last: Tensor) -> Tensor:
+    """Sums [T, B] from the last step to the first: own[t] + factor[t] * the sum of step t + 1."""
+    sums, following = torch.empty_like(own), last
+    steps = zip(own.unbind(), factor.unbind(), sums.unbind(), strict=True)
+    for term, weight, total in reversed(list(steps)):
+        following = torch.addcmul(term, weight, following, out=total)
     return sums
 
 
-def n_step(path: Path, discount: float) -> Tensor:
+def n_step(trajectory: Trajectory, discount: float) -> Tensor:
     """Discounted sums of rewards up to the next end or the rollout's end, bootstrapped.
 
-    On a CPU one native call takes the place of a dozen operations.
+    On a CPU one native call replaces a dozen operations.
     """
-    if path.is_plain():
-        return _n_step_here(path, discount)
-    return _n_step_in_operations(path, discount)
+    if not trajectory.is_readable():
+        return _n_step_torch(trajectory, discount)
+    sums = torch.empty_like(trajectory.reward)
+    *inputs, output = unchecked_spans(*trajectory.arrays(), sums)
+    n_step_returns(*inputs, discount, output)
+    return sums
 
 
 @torch.no_grad()
-def _n_step_in_operations(path: Path, discount: float) -> Tensor:
-    own = path.reward
-    if path.truncated.any():
-        own = own + discount * path.bootstraps()
-    return handed_back(own, path.share(discount), path.last_value)
-
-
-def _n_step_here(path: Path, discount: float) -> Tensor:
-    found = torch.empty_like(path.reward)
-    *arrays, into = places(*path.arrays(), found)
-    n_step_returns(*arrays, discount, into)
-    return found
+def _n_step_torch(trajectory: Trajectory, discount: float) -> Tensor:
+    own = trajectory.reward
+    if trajectory.truncated.any():
+        own = own + discount * trajectory.bootstraps()
+    return discounted_sums(own, trajectory.continued(discount), trajectory.last_value)
 
 
 @torch.no_grad()
-def gae(path: Path, value: Tensor, discount: float, trace: float) -> Tensor:
+def gae(trajectory: Trajectory, value: Tensor, discount: float, trace: float) -> Tensor:
     """Generalised advantages [T, B] for values [T, B] and trace decay lambda."""
-    delta = path.reward + discount * path.following(value) - value
-    return handed_back(delta, path.share(discount * trace), torch.zeros_like(path.last_value))
+    delta = trajectory.reward + discount * trajectory.next_values(value) - value
+    zeros = torch.zeros_like(trajectory.last_value)
+    return discounted_sums(delta, trajectory.continued(discount * trace), zeros)
 
 
 class VTrace(NamedTuple):
@@ -113,11 +110,13 @@ class Clips:
 
 
 @torch.no_grad()
-def vtrace(path: Path, value: Tensor, ratio: Tensor, discount: float, clips: Clips) -> VTrace:
+def vtrace(
+    trajectory: Trajectory, value: Tensor, ratio: Tensor, discount: float, clips: Clips
+) -> VTrace:
     """V-trace for values [T, B] and ratios pi/mu [T, B]; traces are cut at every end."""
     rho, trace = ratio.clamp(max=clips.rho), ratio.clamp(max=clips.c)
-    delta = rho * (path.reward + discount * path.following(value) - value)
-    nothing = torch.zeros_like(path.last_value)
-    targets = value + handed_back(delta, path.share(discount * trace), nothing)
-    advantages = rho * (path.reward + discount * path.following(targets) - value)
+    delta = rho * (trajectory.reward + discount * trajectory.next_values(value) - value)
+    factor, zeros = trajectory.continued(discount * trace), torch.zeros_like(trajectory.last_value)
+    targets = value + discounted_sums(delta, factor, zeros)
+    advantages = rho * (trajectory.reward + discount * trajectory.next_values(targets) - value)
     return VTrace(targets, advantages)

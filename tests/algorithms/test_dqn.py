@@ -12,8 +12,8 @@ from torch.testing import assert_close
 
 from algorithms.q_networks import QNet, in_double, random_batch, views
 from scanline.algorithms import Dqn, EpsilonGreedy
-from scanline.draws import GREEDY, SAMPLED, Choice
 from scanline.interfaces import Algorithm
+from scanline.random import GREEDY, SAMPLED, Choice
 from scanline.records import ActContext, Batch, QValues, Views
 from scanline.settings import check_unique, leaves
 

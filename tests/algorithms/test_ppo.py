@@ -15,8 +15,8 @@ from torch.testing import assert_close
 
 from algorithms.tiny import LikeSb3, Nothing, Tiny, filled_slot
 from scanline.algorithms import Ppo
-from scanline.draws import Choice
 from scanline.parameters import LocalParameters, OptimiserSettings
+from scanline.random import Choice
 from scanline.records import ActContext, Batch, PolicyValue, Views
 
 NAMES = ("advantage", "returns", "value", "log_probability")

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from side_by_side import Outcome
 
 import scanline
-from scanline import games, streams
+from scanline import games, random
 
 Array = npt.NDArray[Any]
 Named = dict[str, Array]
@@ -163,7 +163,7 @@ PEERS = {"ale-vector": AleVector, "envpool": EnvPool}
 
 def seeds(case: VectorCase) -> Array:
     """The seed of each environment, as the native engine derives it from one."""
-    return streams.seeds(case.seed, "environment", np.arange(case.num_envs))
+    return random.seeds(case.seed, "environment", np.arange(case.num_envs))
 
 
 def run(case: VectorCase) -> Outcome:

@@ -11,7 +11,7 @@ import pytest
 import toy_envs
 import toys
 
-from scanline import protocols, streams
+from scanline import protocols, random
 
 ALE = protocols.get("ale-vector")
 
@@ -21,7 +21,7 @@ def direct(game: str, num_envs: int, actions: np.ndarray, **options: Any) -> lis
     from ale_py.vector_env import AtariVectorEnv
 
     envs = AtariVectorEnv(game, num_envs, autoreset_mode="SameStep", **options)
-    frames, info = envs.reset(seed=streams.seeds(0, "environment", np.arange(num_envs)))
+    frames, info = envs.reset(seed=random.seeds(0, "environment", np.arange(num_envs)))
     rows = [(frames, np.zeros(num_envs), *np.zeros((2, num_envs), bool), info)]
     rows += [envs.step(step) for step in actions]
     return rows

@@ -18,7 +18,7 @@ import toy_envs
 import toys
 
 from leftovers import children, mapped_blocks
-from scanline import protocols, streams
+from scanline import protocols, random
 from scanline.engines import EngineError
 
 AS_IS = protocols.get("as-is")
@@ -35,7 +35,7 @@ def play(game: Any, num_steps: int = 40, **options: Any) -> dict[str, np.ndarray
 
 def plain_loop(env: gymnasium.Env, env_id: int, actions: np.ndarray, limit: int) -> list[tuple]:
     """The definition: reset with the stream's seed, step, reset at every end."""
-    seed = int(streams.seeds(0, "environment", [env_id])[0])
+    seed = int(random.seeds(0, "environment", [env_id])[0])
     frame, info = env.reset(seed=seed)
     rows, steps = [(frame, 0.0, False, False, info.get("lives", 0), None)], 0
     for action in actions:

@@ -11,7 +11,7 @@ import toy_envs
 import toys
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-from scanline import streams
+from scanline import random
 from scanline.engines import EngineError
 from scanline.envs.making import make
 from scanline.envs.vector import EngineVectorEnv
@@ -46,7 +46,7 @@ def test_data_equal_gymnasiums_own_vector_environment(
 ) -> None:
     ours = catch(autoreset_mode=MODES[mode], stack_padding=padding, batch_size=batch_size)
     theirs = reference(MODES[mode])
-    seeds = streams.seeds(3, "environment", np.arange(NUM_ENVS)).tolist()
+    seeds = random.seeds(3, "environment", np.arange(NUM_ENVS)).tolist()
     observations, _ = ours.reset()
     frames, _ = theirs.reset(seed=seeds)
     episodes = [[frame.copy()] for frame in frames]

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from scanline import engines, evaluation, protocols
-from scanline.draws import GREEDY
 from scanline.engines import EngineSettings
+from scanline.random import GREEDY
 from scanline.records import Acted
 
 

@@ -12,12 +12,12 @@ import torch
 from torch import Tensor, nn
 
 from scanline import _native, networks
+from scanline.native_arrays import span, spans
 from scanline.networks import kernels
 from scanline.networks.convolutions import rows_of
 from scanline.networks.dense import dense, dense_rectified
 from scanline.networks.trunks import TRUNKS, Conv
 from scanline.records import Spaces
-from scanline.spans import span, spans
 
 NATIVE = [name for name, trunk in TRUNKS.items() if trunk.convs]
 
@@ -433,22 +433,22 @@ def test_pictures_that_are_recalled_or_only_looked_at_keep_what_is_no_number() -
     observations = drawn("nature", 6)
     for network in (native, plain):
         spoil(next(network.parameters()), 11, float("nan"))
-    memory = networks.Memory(native, 6)
-    rollout(native, memory, list(observations.chunk(3)))
-    with memory.recalling():
+    cache = networks.ActivationCache(native, 6)
+    rollout(native, cache, list(observations.chunk(3)))
+    with cache.reading():
         found = gradients(native, observations)
     for mine, theirs in zip(found, gradients(plain, observations), strict=True):
         assert_same_kinds(mine, theirs, "gradients")
-    memory.begin()
-    with memory.keeping(), torch.no_grad():
+    cache.start_rollout()
+    with cache.writing(), torch.no_grad():
         native(observations[:3])
         native(observations[:3])
         assert_same_kinds(native(observations).logits, plain(observations).logits, "logits")
 
 
-def rollout(network: nn.Module, memory: networks.Memory, steps: list[Tensor]) -> None:
-    memory.begin()
-    with memory.keeping(), torch.inference_mode():
+def rollout(network: nn.Module, cache: networks.ActivationCache, steps: list[Tensor]) -> None:
+    cache.start_rollout()
+    with cache.writing(), torch.inference_mode():
         for observations in steps:
             network(observations)
 
@@ -457,19 +457,19 @@ def test_recalled_activations_give_the_bits_of_a_second_forward_pass() -> None:
     native, _ = pair("nature")
     observations = torch.cat((pictures("nature", 5), drawn("nature", 7)))
     expected = gradients(native, observations)
-    memory = networks.Memory(native, 12)
+    cache = networks.ActivationCache(native, 12)
     for _ in range(2):  # a second rollout starts anew
-        rollout(native, memory, list(observations.chunk(3)))
-        with memory.recalling():
+        rollout(native, cache, list(observations.chunk(3)))
+        with cache.reading():
             found = gradients(native, observations)
         assert all(torch.equal(a, b) for a, b in zip(found, expected, strict=True))
 
 
 def test_what_is_recalled_is_not_computed() -> None:
     native, _ = pair("nature")
-    memory = networks.Memory(native, 4)
-    rollout(native, memory, [pictures("nature", 4)])
-    with memory.recalling():
+    cache = networks.ActivationCache(native, 4)
+    rollout(native, cache, [pictures("nature", 4)])
+    with cache.reading():
         other = native(torch.zeros_like(pictures("nature", 4)))
     assert torch.equal(other.logits, native(pictures("nature", 4)).logits)
 
@@ -478,15 +478,15 @@ def test_pictures_that_are_not_kept_are_helped_and_leave_no_trace() -> None:
     native, _ = pair("nature")
     observations, beyond = drawn("nature", 12), drawn("nature", 5).flip(0)
     expected = gradients(native, observations)
-    memory = networks.Memory(native, 12)
-    memory.begin()
-    with memory.keeping(), torch.inference_mode():
+    cache = networks.ActivationCache(native, 12)
+    cache.start_rollout()
+    with cache.writing(), torch.inference_mode():
         for some in observations.chunk(3):
             native(some)
         peeked = native(beyond).logits
     with torch.no_grad():
         assert torch.equal(peeked, native(beyond).logits)
-    with memory.recalling():
+    with cache.reading():
         found = gradients(native, observations)
     assert all(torch.equal(a, b) for a, b in zip(found, expected, strict=True))
 
@@ -494,9 +494,9 @@ def test_pictures_that_are_not_kept_are_helped_and_leave_no_trace() -> None:
 def test_weights_that_move_during_a_rollout_act_at_once() -> None:
     native, _ = pair("nips")
     observations = drawn("nips", 6)
-    memory = networks.Memory(native, 12)
-    memory.begin()
-    with memory.keeping(), torch.inference_mode():
+    cache = networks.ActivationCache(native, 12)
+    cache.start_rollout()
+    with cache.writing(), torch.inference_mode():
         native(observations)
         with torch.inference_mode(False), torch.no_grad():
             next(native.parameters()).mul_(1.5)
@@ -509,13 +509,13 @@ def test_weights_that_move_during_a_rollout_act_at_once() -> None:
 def test_nothing_is_recalled_when(case: str) -> None:
     native, _ = pair("nips")
     observations = pictures("nips", 6)
-    memory = networks.Memory(native, 4 if case == "more rows than room" else 6)
+    cache = networks.ActivationCache(native, 4 if case == "more rows than room" else 6)
     kept = observations[:4] if case == "rows are missing" else observations
-    rollout(native, memory, list(kept.chunk(2)))
+    rollout(native, cache, list(kept.chunk(2)))
     if case == "a weight moved":
         with torch.no_grad():
             next(native.parameters()).mul_(1.5)
     expected = gradients(native, observations)
-    with memory.recalling():
+    with cache.reading():
         found = gradients(native, observations)
     assert all(torch.equal(a, b) for a, b in zip(found, expected, strict=True))

@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from scanline import streams
+from scanline import random
 from scanline.runs.controller import Controller, ControllerSettings, Counts
 
 SETTINGS = ControllerSettings(adjust=True, most_predictors=8, most_trainers=8)
@@ -41,7 +41,7 @@ class Machine:
     def pass_time(self) -> None:
         """One tick."""
         self.draws += 1
-        chance = float(streams.uniforms(1, "noise", 0, self.draws)[0])
+        chance = float(random.uniforms(1, "noise", 0, self.draws)[0])
         self.updates += TICK * self.rate(self.counts) * (1 + self.noise * (2 * chance - 1))
 
 

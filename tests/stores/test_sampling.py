@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from scanline import streams
+from scanline import random
 from scanline.stores import ReplaySettings
 from scanline.stores.sampling import (
     Draw,
@@ -139,7 +139,7 @@ def per_env_by_definition(draw: Draw, size: int, layout: RingLayout, moved: Ring
     places = []
     for item in range(size):
         turn, env = divmod(draw.number * size + item, layout.num_envs)
-        chance = streams.uniforms(draw.of.seed, "replay", layout.first_env_id + env, turn)
+        chance = random.uniforms(draw.of.seed, "replay", layout.first_env_id + env, turn)
         number = int((float(chance[0]) + float(chance[1]) / 2**24) * (moved.last - moved.first)[0])
         row = int(moved.first[env]) + number
         places.append(row % layout.num_rows * layout.num_envs + env)

@@ -21,13 +21,13 @@ import torch
 from torch import Tensor, nn
 
 import scanline
-from scanline import engines, evaluation, protocols, streams
+from scanline import engines, evaluation, protocols, random
 from scanline.algorithms import ActorCritic, Defaults
-from scanline.draws import SAMPLED
 from scanline.engines import EngineSettings
 from scanline.evaluation import film
 from scanline.parameters import OptimiserSettings
 from scanline.protocols import Protocol
+from scanline.random import SAMPLED
 from scanline.recipes import Recipe
 from scanline.records import (
     ActContext,
@@ -200,7 +200,7 @@ def made(
     envs = scanline.make(
         game, protocol=protocol, seed=seed, autoreset_mode="same-step", **{"num_envs": 4, **options}
     )
-    draws = streams.EnvStream(seed, "act", np.arange(envs.num_envs))
+    draws = random.EnvStream(seed, "act", np.arange(envs.num_envs))
     found = Made({}, {}, 0)
     seen, _ = envs.reset()
     for step in range(2 * NUM_STEPS):
@@ -364,10 +364,10 @@ def test_random_steps_before_training_leave_the_stacks_of_the_protocol(name: str
         GAME, 4, protocol=rules, seed=SEED, batch_size=2, autoreset_mode="same-step"
     )
     seen, _ = envs.reset()
-    chance = streams.uniforms(SEED, "decorrelate", np.arange(4), 0)[:, 0]
+    chance = random.uniforms(SEED, "decorrelate", np.arange(4), 0)[:, 0]
     starts = most_steps - (chance * (most_steps + 1)).astype(np.int64)
     for step in range(most_steps):
-        drawn = streams.uniforms(SEED, "decorrelate", np.arange(4), step + 1)[:, 0]
+        drawn = random.uniforms(SEED, "decorrelate", np.arange(4), step + 1)[:, 0]
         if (starts == step).any():
             envs.reset(options={"reset_mask": starts == step})
         seen = envs.step((drawn * engine.spaces.num_actions).astype(np.int64))[0]

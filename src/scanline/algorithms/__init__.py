@@ -4,7 +4,7 @@ from .actor_critic import ActorCritic
 from .categorical_dqn import CategoricalDqn
 from .dqn import Dqn
 from .exploration import EpsilonGreedy
-from .interface import Defaults, path_of
+from .interface import Defaults, trajectory_of
 from .ppo import Ppo
 from .vtrace import Vtrace
 
@@ -16,5 +16,5 @@ __all__ = [
     "EpsilonGreedy",
     "Ppo",
     "Vtrace",
-    "path_of",
+    "trajectory_of",
 ]

@@ -31,7 +31,7 @@ from ..records import (
     Views,
 )
 from . import fused, pixels
-from .interface import Defaults, path_from, path_of
+from .interface import Defaults, trajectory_of
 
 LogForm = Literal["exact", "plain", "added", "floor"]
 
@@ -109,13 +109,12 @@ class ActorCritic(Defaults):
         return Experience(slot, {"returns": self._returns(views, slot)}, state)
 
     def _returns(self, views: Views, slot: Slot) -> Tensor:
-        known = slot.last.get("value")
-        path = path_of(self, views, slot) if known is None else path_from(self, views, slot, known)
+        trajectory = trajectory_of(self, views, slot, slot.last.get("value"))
         if self.gae_lambda == 1.0:
-            return returns.n_step(path, self.discount)
+            return returns.n_step(trajectory, self.discount)
         observations = self.inputs(views, slot.observations())
         value: Tensor = views.live(observations).value.view_as(slot.reward)
-        return returns.gae(path, value, self.discount, self.gae_lambda) + value
+        return returns.gae(trajectory, value, self.discount, self.gae_lambda) + value
 
     def loss(self, views: Views, batch: Batch) -> LossResult:
         outputs: PolicyValue = views.live(self.inputs(views, batch.observations))

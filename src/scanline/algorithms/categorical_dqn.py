@@ -17,7 +17,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from ..draws import Choice
+from ..random import Choice
 from ..records import ActContext, Acted, Batch, LossResult, QDistribution, Views
 from .exploration import EpsilonGreedy
 from .projection import project, support

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from ..draws import Choice
+from ..random import Choice
 from ..records import ActContext, Acted, Batch, LossResult, QValues, Views
 from .exploration import EpsilonGreedy
 from .replayed import Replayed, followed, target_of, weighted

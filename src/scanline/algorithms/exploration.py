@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from .. import draws
-from ..draws import Choice
+from .. import random
+from ..random import Choice
 from ..records import ActContext, Acted
 from ..schedules import Linear
 
@@ -60,4 +60,4 @@ class EpsilonGreedy:
         """Actions for values [b, A]: by the schedule, or by a choice that has its own chance."""
         choice = context.choice
         epsilon = choice.epsilon if choice.greedy else self.epsilon(context.agent_steps)
-        return Acted(draws.epsilon_greedy(q, epsilon, context.uniforms), {})
+        return Acted(random.epsilon_greedy(q, epsilon, context.uniforms), {})

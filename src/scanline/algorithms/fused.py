@@ -17,8 +17,8 @@ import torch
 from torch import Tensor
 
 from .._native import actor_critic as native_actor_critic
+from ..native_arrays import is_readable, unchecked_spans
 from ..records import PolicyValue
-from ..spans import is_plain, places
 
 
 class Terms(NamedTuple):
@@ -43,10 +43,10 @@ def actor_critic(
     written in operations."""
     logits, values = outputs
     numbers = (logits, values, returns)
-    if not all(map(is_plain, numbers)) or not is_plain(actions, torch.int64):
+    if not all(map(is_readable, numbers)) or not is_readable(actions, torch.int64):
         return None
     gradients = torch.empty_like(logits), torch.empty_like(values)
-    arrays = places(*numbers, actions, *gradients)
+    arrays = unchecked_spans(*numbers, actions, *gradients)
     sums = native_actor_critic(*arrays, entropy_coef, value_coef, scale)
     policy, entropy, value = sums
     loss = scale * (policy - entropy_coef * entropy + value_coef * value)

@@ -13,11 +13,11 @@ from typing import Self
 import torch
 from torch import Tensor
 
-from .. import draws
-from ..draws import SAMPLED, Choice
+from .. import random
 from ..interfaces import Algorithm
+from ..random import SAMPLED, Choice
 from ..records import ActContext, Acted, Column, Experience, Outputs, Slot, Spaces, Views
-from ..returns import Path
+from ..returns import Trajectory
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,21 +45,23 @@ class Defaults:
         return observations
 
     def act(self, outputs: Outputs, context: ActContext) -> Acted:
-        return Acted(draws.action(outputs.logits, context.uniforms, context.choice), {})
+        return Acted(random.choose_actions(outputs.logits, context.uniforms, context.choice), {})
 
     def prepare(self, views: Views, slot: Slot) -> Experience:
         return Experience(slot)
 
 
-def path_of(algorithm: Algorithm, views: Views, slot: Slot) -> Path:
-    """The rollout as `returns` wants it, bootstrapped with the live values."""
-    last = algorithm.inputs(views, slot.observation(slot.num_steps))
-    return path_from(algorithm, views, slot, views.live(last).value)
+def trajectory_of(
+    algorithm: Algorithm, views: Views, slot: Slot, last_value: Tensor | None = None
+) -> Trajectory:
+    """The rollout as `returns` takes it.
 
-
-def path_from(algorithm: Algorithm, views: Views, slot: Slot, last_value: Tensor) -> Path:
-    """The rollout as `returns` wants it, for a value [B] after the last step that is known."""
-    return Path(
+    `last_value` [B] is that of the observation after the last step; by default the live network's.
+    """
+    if last_value is None:
+        last = algorithm.inputs(views, slot.observation(slot.num_steps))
+        last_value = views.live(last).value
+    return Trajectory(
         reward=slot.reward,
         terminal=slot.terminal,
         truncated=slot.truncated,

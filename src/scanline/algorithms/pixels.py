@@ -16,8 +16,8 @@ import torch
 from torch import Tensor
 
 from .._native import normalise
+from ..native_arrays import has_contiguous_planes, images, span
 from ..records import Slot, Spaces
-from ..spans import has_whole_planes, pictures, span
 
 _FIRST_MEAN, _FIRST_DEVIATION = 127.5, 128.0
 """Until a frame was counted: (x - 127.5) / 128, as CuLE does without normalising."""
@@ -59,10 +59,10 @@ def normalised(state: Mapping[str, Tensor], observations: Tensor) -> Tensor:
     """Observations [N, S, *frame] as floats, by the pixel's own mean and deviation."""
     mean, deviation = moments(state)
     scale = deviation.reciprocal()
-    if not has_whole_planes(observations):
+    if not has_contiguous_planes(observations):
         return observations.float().sub_(mean).mul_(scale)
     floats = torch.empty(observations.shape)
-    normalise(pictures(observations), span(mean), span(scale), span(floats))
+    normalise(images(observations), span(mean), span(scale), span(floats))
     return floats
 
 

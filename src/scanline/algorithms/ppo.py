@@ -19,7 +19,7 @@ from typing import Literal, Self
 import torch
 from torch import Tensor
 
-from .. import draws, returns
+from .. import random, returns
 from ..records import (
     ActContext,
     Acted,
@@ -35,7 +35,7 @@ from ..records import (
 )
 from ..schedules import Linear
 from . import pixels
-from .interface import Defaults, path_of
+from .interface import Defaults, trajectory_of
 
 _EPSILON = 1e-8
 """What keeps the deviation of equal advantages from zero."""
@@ -93,14 +93,14 @@ class Ppo(Defaults):
         return dataclasses.replace(self, clip_anneal_agent_steps=agent_steps)
 
     def act(self, outputs: Outputs, context: ActContext) -> Acted:
-        actions = draws.action(outputs.logits, context.uniforms, context.choice)
-        taken = draws.log_probability(torch.log_softmax(outputs.logits, dim=-1), actions)
+        actions = random.choose_actions(outputs.logits, context.uniforms, context.choice)
+        taken = random.log_probability(torch.log_softmax(outputs.logits, dim=-1), actions)
         return Acted(actions, {"log_probability": taken, "value": outputs.value})
 
     def prepare(self, views: Views, slot: Slot) -> Experience:
         value = slot.columns["value"]
-        path = path_of(self, views, slot)
-        advantage = returns.gae(path, value, self.discount, self.gae_lambda)
+        trajectory = trajectory_of(self, views, slot)
+        advantage = returns.gae(trajectory, value, self.discount, self.gae_lambda)
         target = advantage + value
         if self.normalise_advantages == "rollout":
             advantage = normalised(advantage, slot.valid)
@@ -110,7 +110,7 @@ class Ppo(Defaults):
     def loss(self, views: Views, batch: Batch) -> LossResult:
         outputs: PolicyValue = views.live(self.inputs(views, batch.observations))
         log_all = torch.log_softmax(outputs.logits, dim=-1)
-        change = draws.log_probability(log_all, batch.actions) - batch.columns["log_probability"]
+        change = random.log_probability(log_all, batch.actions) - batch.columns["log_probability"]
         clip = self.clip_at(batch.agent_steps)
         policy = self._policy_loss(change.exp(), batch.columns["advantage"], clip)
         value = self._value_loss(outputs.value, batch, clip)

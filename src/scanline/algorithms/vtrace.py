@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from .. import draws, returns
+from .. import random, returns
 from ..records import (
     ActContext,
     Acted,
@@ -33,7 +33,7 @@ from ..records import (
     Views,
 )
 from . import pixels
-from .interface import Defaults, path_from
+from .interface import Defaults, trajectory_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,8 +78,8 @@ class Vtrace(Defaults):
         return pixels.normalised(views.state, observations) if views.state else observations
 
     def act(self, outputs: Outputs, context: ActContext) -> Acted:
-        actions = draws.action(outputs.logits, context.uniforms, context.choice)
-        taken = draws.log_probability(torch.log_softmax(outputs.logits, dim=-1), actions)
+        actions = random.choose_actions(outputs.logits, context.uniforms, context.choice)
+        taken = random.log_probability(torch.log_softmax(outputs.logits, dim=-1), actions)
         return Acted(actions, {"log_probability": self._bounded(taken)})
 
     def prepare(self, views: Views, slot: Slot) -> Experience:
@@ -93,7 +93,7 @@ class Vtrace(Defaults):
         outputs: PolicyValue = views.live(self.inputs(views, batch.observations))
         value = outputs.value.view(num_steps + 1, num_envs)
         log_all = torch.log_softmax(outputs.logits[: num_steps * num_envs], dim=-1)
-        log_taken = draws.log_probability(log_all, batch.actions).view_as(slot.actions)
+        log_taken = random.log_probability(log_all, batch.actions).view_as(slot.actions)
         change = self._bounded(log_taken.detach()) - slot.columns["log_probability"]
         target = self._targets(views, slot, value.detach(), change.exp())
         policy = -(log_taken * target.advantage).mean()
@@ -113,8 +113,8 @@ class Vtrace(Defaults):
         """Targets [T, B] for values [T + 1, B] and ratios [T, B]."""
         clips = returns.Clips(rho=self.rho_clip, c=self.c_clip)
         with torch.no_grad():
-            path = path_from(self, views, slot, value[-1])
-            return returns.vtrace(path, value[:-1], ratio, self.discount, clips)
+            trajectory = trajectory_of(self, views, slot, value[-1])
+            return returns.vtrace(trajectory, value[:-1], ratio, self.discount, clips)
 
     def _bounded(self, log_probability: Tensor) -> Tensor:
         least = self.least_probability

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import games, streams
+from .. import games, random
 from ..processes import granted_cores
 from ..protocols import Protocol
 from ..records import Array, StepArrays
@@ -138,7 +138,7 @@ class AleEngine:
             return None
         self._seeded[group] = True
         env_ids = self.settings.first_env_id + self._turns.rows(group).start + np.flatnonzero(where)
-        return streams.seeds(self.settings.seed if seed is None else seed, "environment", env_ids)
+        return random.seeds(self.settings.seed if seed is None else seed, "environment", env_ids)
 
 
 def _check(settings: EngineSettings) -> None:

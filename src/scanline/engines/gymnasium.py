@@ -19,7 +19,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from .. import streams
+from .. import random
 from ..processes import granted_cores
 from ..records import Array, Spaces, StepArrays
 from . import heads
@@ -167,7 +167,7 @@ class GymnasiumEngine:
         rows = self._turns.rows(group)
         env_ids = self.settings.first_env_id + np.arange(rows.start, rows.stop)
         chosen = self.settings.seed if seed is None else seed
-        return streams.seeds(chosen, "environment", env_ids)
+        return random.seeds(chosen, "environment", env_ids)
 
 
 def _check(settings: EngineSettings) -> None:

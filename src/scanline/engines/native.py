@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from .. import games, streams
+from .. import games, random
 from .._native import Batch, StepTarget
 from ..processes import granted_cores
 from ..records import Array, Spaces, StepArrays
@@ -147,12 +147,12 @@ class NativeEngine:
         chosen = self.settings.seed if seed is None else seed
         rows = self._turns.rows(group)
         first = self.settings.first_env_id + rows.start
-        key = (*streams.key_of(chosen, "environment"), first)
+        key = (*random.key_of(chosen, "environment"), first)
         if seed is None and self._seeded[group]:
             return None, key
         self._seeded[group] = True
         env_ids = first + np.arange(self.settings.group_size)
-        return streams.seeds(chosen, "environment", env_ids), key
+        return random.seeds(chosen, "environment", env_ids), key
 
     def _spaces(self) -> Spaces:
         counts = {len(self._batch.actions(env)) for env in range(self.settings.num_envs)}

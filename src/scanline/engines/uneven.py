@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .. import streams
+from .. import random
 from ..records import Array, StepArrays
 from .interface import Engine
 from .wrapped import WrappedEngine
@@ -43,7 +43,7 @@ class UnevenEngine(WrappedEngine):
         size, num = self.settings.group_size, self.settings.num_groups
         ids = self.settings.first_env_id + np.arange(size * num).reshape(num, size)
         seed = self.settings.seed
-        self._draws = [streams.EnvStream(seed, "uneven", own) for own in ids]
+        self._draws = [random.EnvStream(seed, "uneven", own) for own in ids]
         self._steps = [0] * num
         self._due_seconds = [0.0] * num
 

@@ -17,10 +17,10 @@ from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
 from .. import engines
-from ..draws import Choice
 from ..engines.interface import Engine
 from ..errors import RefusedError
 from ..interfaces import Policy
+from ..random import Choice
 from ..records import EpisodeEnd, Slot
 from ..samplers import LockstepSampler
 

@@ -5,6 +5,7 @@ Sees records.py only: no algorithm, optimiser, store or engine.
 A published network is a row in trunks.py; heads.py says what comes out.
 """
 
+from .activation_cache import ActivationCache
 from .build import Network, OwnNetwork, build, descriptions
 from .heads import HeadSettings
 from .kernels import (
@@ -15,13 +16,12 @@ from .kernels import (
     share_cores_here,
     threads_restored,
 )
-from .memory import Memory
 
 __all__ = [
     "FINGERPRINT",
+    "ActivationCache",
     "HeadSettings",
     "Kernels",
-    "Memory",
     "Network",
     "OwnNetwork",
     "build",

@@ -19,8 +19,9 @@ import torch
 from torch import Tensor, nn
 
 from .._native import ConvPass, ConvStack, are_finite
-from ..spans import Span, has_whole_planes, pictures, spans
-from . import memory
+from ..native_arrays import Span, has_contiguous_planes, images, spans
+from . import activation_cache
+from .activation_cache import Activations
 from .dense import can_be_native, dense_rectified, pairs_of, read_rows_of, weight_of
 from .planes import PixelScale, image_planes
 
@@ -69,13 +70,13 @@ class Chain:
 
         Kernels may leave out what is multiplied by zero then.
         """
-        checked, versions = self._checked, memory.versions_of(weights)
+        checked, versions = self._checked, activation_cache.versions_of(weights)
         if checked is None or versions is None or checked[:2] != (places, versions):
             checked = self._checked = places, versions, are_finite(places)
         return checked[2]
 
-    def new_rows(self, num: int, work: ConvPass) -> memory.Rows:
-        return memory.Rows.of([torch.empty((num, *shape)) for shape in self.shapes], work)
+    def new_rows(self, num: int, work: ConvPass) -> Activations:
+        return Activations.of([torch.empty((num, *shape)) for shape in self.shapes], work)
 
     def _lies_in_order(self, weights: Sequence[Tensor]) -> bool:
         if not all(each.is_cpu and each.dtype is torch.float32 for each in weights):
@@ -172,8 +173,10 @@ class ConvFeatures:
         if torch.is_grad_enabled():
             return self._learned(chain, weights, places)
         num = self.observations.shape[0]
-        room = memory.room(chain, num, chain.shapes, self.kernels.begin)
-        rows = room or chain.new_rows(num, memory.work(chain) or self.kernels.begin())
+        room = activation_cache.reserve(chain, num, chain.shapes, self.kernels.begin)
+        rows = room or chain.new_rows(
+            num, activation_cache.workspace(chain) or self.kernels.begin()
+        )
         finite = chain.are_finite(weights, places)
         self._forward(rows, places, keeps=room is not None, finite=finite)
         return _last(rows.arrays)
@@ -182,7 +185,7 @@ class ConvFeatures:
         self, chain: Chain, weights: Sequence[Tensor], places: list[Span]
     ) -> Sequence[Tensor]:
         num = self.observations.shape[0]
-        known = memory.recalled(chain, num)
+        known = activation_cache.lookup(chain, num)
         rows = known or chain.new_rows(num, self.kernels.begin())
         if known is None:
             finite = chain.are_finite(weights, places)
@@ -190,10 +193,10 @@ class ConvFeatures:
         found: Sequence[Tensor] = _ConvRows.apply(rows, chain, *weights)  # type: ignore[no-untyped-call]
         return found
 
-    def _forward(self, rows: memory.Rows, places: list[Span], *, keeps: bool, finite: bool) -> None:
+    def _forward(self, rows: Activations, places: list[Span], *, keeps: bool, finite: bool) -> None:
         pixels = self.kernels.pixels
-        frames = pictures(self.observations, pixels.scale, pixels.offset)
-        rows.work.forward(frames, places, rows.spans, keeps, finite)
+        frames = images(self.observations, pixels.scale, pixels.offset)
+        rows.workspace.forward(frames, places, rows.spans, keeps, finite)
 
 
 Features = Tensor | ConvFeatures
@@ -201,7 +204,7 @@ Features = Tensor | ConvFeatures
 
 def are_readable(observations: Tensor) -> bool:
     """Whether kernels that walk raw memory may have these pictures."""
-    return has_whole_planes(observations) and not observations.requires_grad
+    return has_contiguous_planes(observations) and not observations.requires_grad
 
 
 def rows_of(features: Features) -> Tensor:
@@ -226,7 +229,7 @@ class _ConvRows(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        context: Any, rows: memory.Rows, chain: Chain, *weights: Tensor
+        context: Any, rows: Activations, chain: Chain, *weights: Tensor
     ) -> tuple[Tensor, ...]:
         context.save_for_backward(*rows.arrays, *weights)
         context.rows, context.chain = rows, chain
@@ -234,14 +237,14 @@ class _ConvRows(torch.autograd.Function):
 
     @staticmethod
     def backward(context: Any, *upstream: Any) -> tuple[Any, ...]:
-        rows: memory.Rows = context.rows
+        rows: Activations = context.rows
         chain: Chain = context.chain
         weights = context.saved_tensors[len(rows.arrays) :]
         places = chain.spans_of(weights)
         assert places is not None  # they lie as they did on the way forward
         gradients = [torch.empty_like(each) for each in weights]
         whole = [each.contiguous() for each in upstream]
-        rows.work.backward(places, rows.spans, spans(whole), spans(gradients))
+        rows.workspace.backward(places, rows.spans, spans(whole), spans(gradients))
         return None, None, *gradients
 
 

@@ -17,8 +17,8 @@ import torch
 from torch import Tensor, nn
 
 from .._native import dense_backward, dense_forward, dense_refusal
-from ..spans import NOTHING, span, spans
-from . import memory
+from ..native_arrays import NO_ARRAY, span, spans
+from . import activation_cache
 
 
 @functools.lru_cache
@@ -29,10 +29,10 @@ def has_native_dense(inputs: int) -> bool:
 def dense_rectified(layer: nn.Linear, rows: Tensor) -> Tensor:
     """Remembered where a rollout is kept."""
     if torch.is_grad_enabled():
-        known = memory.recalled(layer, len(rows))
+        known = activation_cache.lookup(layer, len(rows))
         (learned,) = _with_gradient([layer], rows, known.arrays if known else None, rectified=True)
         return learned
-    room = memory.room(layer, len(rows), [(layer.out_features,)])
+    room = activation_cache.reserve(layer, len(rows), [(layer.out_features,)])
     (out,) = _dense_forward(rows, pairs_of([layer]), room.arrays if room else None, rectified=True)
     return out
 
@@ -111,7 +111,7 @@ class _Dense(torch.autograd.Function):
             spans(pairs),
             spans(outs),
             spans(upstream_whole),
-            NOTHING if for_rows is None else span(for_rows),
+            NO_ARRAY if for_rows is None else span(for_rows),
             spans(gradients),
             context.rectified,
         )

@@ -24,9 +24,9 @@ from torch.nn.utils import get_total_norm
 
 from .._native import squared_norm
 from ..interfaces import Metric
+from ..native_arrays import gapless_spans
 from ..records import State, Views
 from ..schedules import Schedule
-from ..spans import gapless_spans
 from .optimisers import (
     Optimiser,
     OptimiserSettings,

@@ -20,9 +20,9 @@ import torch
 from torch import Tensor
 
 from .._native import rmsprop
+from ..native_arrays import Span, is_gapless, spans
 from ..records import State
 from ..schedules import Constant, Linear, Schedule, WarmUp
-from ..spans import Span, is_gapless, spans
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import astuple, dataclass
 from typing import Literal, NamedTuple
 
-from .. import streams
+from .. import random
 from ..records import State
 
 
@@ -117,7 +117,7 @@ class Controller:
     def _proposal(self) -> Counts:
         """Other numbers within the limits, drawn by the number of the move."""
         while True:
-            chance = streams.uniforms(self._seed, "controller", 0, self._moves)
+            chance = random.uniforms(self._seed, "controller", 0, self._moves)
             self._moves += 1
             if self._settings.moves == "all":
                 change = [int(3 * c) - 1 for c in chance[:3]]

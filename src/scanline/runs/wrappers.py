@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from ..networks import Memory
+from ..networks import ActivationCache
 from ..records import (Acted, Batch, EpisodeEnd, Experience, LossResult, Slot, Views)
 from ..interfaces import (Parts, Run, Algorithm, Metric, Policy, Store)
 from .clock import (LEARNING, OTHER, TimeSplit)
@@ -98,12 +98,12 @@ class TimedAlgorithm(Wrapper):
 class ReusingStore(Wrapper):
     """A new rollout: what was computed for the last one is of no use any more."""
 
-    def __init__(self, inner: Store, memory: Memory) -> None:
+    def __init__(self, inner: Store, cache: ActivationCache) -> None:
         super().__init__(inner)
-        self._memory = memory
+        self._cache = cache
 
     def slot(self) -> Slot:
-        self._memory.begin()
+        self._cache.start_rollout()
         into: Slot = self._inner.slot()
         return into
 
@@ -111,12 +111,12 @@ class ReusingStore(Wrapper):
 class ReusingPolicy(Wrapper):
     """Acts, and keeps what the network has computed."""
 
-    def __init__(self, inner: Policy, memory: Memory) -> None:
+    def __init__(self, inner: Policy, cache: ActivationCache) -> None:
         super().__init__(inner)
-        self._memory = memory
+        self._cache = cache
 
     def __call__(self, observations: Tensor, uniforms: Tensor, agent_steps: int) -> Acted:
-        with self._memory.keeping():
+        with self._cache.writing():
             acted: Acted = self._inner(observations, uniforms, agent_steps)
         return acted
 
@@ -124,17 +124,17 @@ class ReusingPolicy(Wrapper):
 class ReusingAlgorithm(Wrapper):
     """Learns from what the network has computed while it acted."""
 
-    def __init__(self, inner: Algorithm, memory: Memory) -> None:
+    def __init__(self, inner: Algorithm, cache: ActivationCache) -> None:
         super().__init__(inner)
-        self._memory = memory
+        self._cache = cache
 
     def prepare(self, views: Views, slot: Slot) -> Experience:
-        with self._memory.keeping():
+        with self._cache.writing():
             experience: Experience = self._inner.prepare(views, slot)
         return experience
 
     def loss(self, views: Views, batch: Batch) -> LossResult:
-        with self._memory.recalling():
+        with self._cache.reading():
             result: LossResult = self._inner.loss(views, batch)
         return result
 
@@ -152,15 +152,15 @@ class MeasuredAlgorithm(Wrapper):
         return dataclasses.replace(result, metrics={**result.metrics, **cosine})
 
 
-def reusing(parts: Parts, memory: Memory) -> Parts:
+def reusing(parts: Parts, cache: ActivationCache) -> Parts:
     """Parts that go forward once where a rollout is learned from whole and at once."""
-    if not memory.capacity_rows:
+    if not cache.capacity_rows:
         return parts
     return dataclasses.replace(
         parts,
-        policy=ReusingPolicy(parts.policy, memory),
-        store=ReusingStore(parts.store, memory),
-        algorithm=ReusingAlgorithm(parts.algorithm, memory),
+        policy=ReusingPolicy(parts.policy, cache),
+        store=ReusingStore(parts.store, cache),
+        algorithm=ReusingAlgorithm(parts.algorithm, cache),
     )
 
 

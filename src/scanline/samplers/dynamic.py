@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .. import streams
+from .. import random
 from ..engines.interface import Engine, EngineError
 from ..interfaces import Policy
 from ..queues import BoundedQueue
@@ -138,7 +138,7 @@ class Lane:
     """One agent: its segment and its place in it."""
 
     segment: Segment
-    draws: streams.EnvStream
+    draws: random.EnvStream
     t: int = 0
     env_steps: int = 0
     ready_seconds: float = 0.0
@@ -187,7 +187,7 @@ class DynamicSampler:
         for group in range(self.settings.num_groups):
             own = ids[group * self._size : (group + 1) * self._size]
             slot = self._store.slot()
-            draws = streams.EnvStream(self._seed, "act", own)
+            draws = random.EnvStream(self._seed, "act", own)
             self._lanes.append(Lane(self._segment(slot), draws))
             # A reset writes the newest frame and the depth before step 0.
             before = self._scratch.step_arrays(slot, -1, self._all)

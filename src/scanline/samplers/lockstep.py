@@ -19,7 +19,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import torch
 
-from .. import stacks, streams
+from .. import random, stacks
 from ..engines.interface import Engine
 from ..interfaces import Policy
 from ..records import Array, EpisodeEnd, Slot, State, StepArrays, to_array
@@ -120,7 +120,7 @@ class LockstepSampler:
             slice(g * self._size, (g + 1) * self._size) for g in range(settings.num_groups)
         ]
         ids = settings.first_env_id + np.arange(self._num_envs)
-        self._draws = [streams.EnvStream(seed, "act", ids[envs]) for envs in self._groups]
+        self._draws = [random.EnvStream(seed, "act", ids[envs]) for envs in self._groups]
         self._episodes = Episodes(self._num_envs)
         self._env_steps = 0
         self.games_go_on = True
@@ -161,7 +161,7 @@ class LockstepSampler:
         if draw == "all":
             return np.full(self._num_envs, -1)
         ids = np.arange(self._num_envs) + self._engine.settings.first_env_id
-        chance = streams.uniforms(self._seed, "decorrelate", ids, 0)[:, 0]
+        chance = random.uniforms(self._seed, "decorrelate", ids, 0)[:, 0]
         starts: Array = most_steps - (chance * (most_steps + 1)).astype(np.int64)
         return starts
 
@@ -173,7 +173,7 @@ class LockstepSampler:
         num_actions = self._engine.spaces.num_actions
         before, after = StackState.of(slot, 0), StackState.of(slot, 1)
         for step in range(most_steps):
-            drawn = streams.uniforms(self._seed, "decorrelate", ids, step + 1)[:, 0]
+            drawn = random.uniforms(self._seed, "decorrelate", ids, step + 1)[:, 0]
             actions = (drawn * num_actions).astype(np.int64)
             for group, envs in enumerate(self._groups):
                 if (starts[envs] == step).any():

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .. import streams
+from .. import random
 from ..records import Batch, Experience, Slot, State
 
 
@@ -117,14 +117,14 @@ class RolloutStore:
     def _any_steps(self, update: int) -> Tensor:
         """All places [T * B] in any order."""
         first = int(self._env_ids[0])
-        random = streams.generator(self._seed, "minibatches", update, first)
-        return torch.randperm(self._slot.actions.numel(), generator=random)
+        generator = random.generator(self._seed, "minibatches", update, first)
+        return torch.randperm(self._slot.actions.numel(), generator=generator)
 
     def _steps_per_env(self, update: int) -> Tensor:
         """All places [T * B], T times one of each environment, in an order of its own."""
         num_steps, num_envs = self._slot.actions.shape
         counters = update * num_steps + np.arange(num_steps)[:, None]
-        drawn = streams.uniforms(self._seed, "minibatches", self._env_ids[None, :], counters)
+        drawn = random.uniforms(self._seed, "minibatches", self._env_ids[None, :], counters)
         order = np.argsort(drawn[..., 0], axis=0, kind="stable")
         return torch.from_numpy((order * num_envs + np.arange(num_envs)).reshape(-1))
 

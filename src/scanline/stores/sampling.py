@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .. import streams
+from .. import random
 from ..records import Array, State, to_array
 from ..schedules import Linear
 from .sum_tree import SumTree, tree_bytes
@@ -84,7 +84,7 @@ class Draw:
     def random(self) -> torch.Generator:
         """Of this draw alone."""
         draws = self.of
-        return streams.generator(draws.seed, draws.purpose, self.number, draws.first_env_id)
+        return random.generator(draws.seed, draws.purpose, self.number, draws.first_env_id)
 
 
 class Rule(Protocol):
@@ -184,7 +184,7 @@ class UniformPerEnvRule(UniformRule):
     def draw(self, draw: Draw, places: Array) -> None:
         layout = self._layout
         turns, envs = np.divmod(draw.number * len(places) + np.arange(len(places)), layout.num_envs)
-        drawn = streams.uniforms(draw.of.seed, draw.of.purpose, layout.first_env_id + envs, turns)
+        drawn = random.uniforms(draw.of.seed, draw.of.purpose, layout.first_env_id + envs, turns)
         chance = drawn[:, 0].astype(np.float64) + drawn[:, 1] * 2.0**-24  # 48 bits
         number = (chance * self._num_steps).astype(np.int64)
         rows = (self._first[envs] + number) % layout.num_rows

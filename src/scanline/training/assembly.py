@@ -42,7 +42,7 @@ from ..stores import (
 from . import exact
 from .attachments import Attachments, Mark, Pause
 from .learners import cores_of_one
-from .models import build_learner, build_memory
+from .models import build_activation_cache, build_learner
 from .plan import Plan
 from .policies import policy_of
 
@@ -299,7 +299,7 @@ def take_turns(
 ) -> None:
     """The synchronous loop with what the plan wants around its parts."""
     instruments = Instruments(plan.run.instruments, learner.network)
-    surrounded = wrappers.reusing(wired, build_memory(plan.recipe, learner))
+    surrounded = wrappers.reusing(wired, build_activation_cache(plan.recipe, learner))
     run.progress.intervals = [Every(plan.recipe.pace.target_agent_steps, learner.sync_target)]
     watched = wrappers.measured(surrounded, instruments)
     parts = wrappers.in_turns(watched, run, plan.run.instruments.log_intensity)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .. import acting, interfaces, networks, parameters, recipes, settings, streams
+from .. import acting, interfaces, networks, parameters, random, recipes, settings
 from ..engines import Engine
 from ..engines import build as build_engine
 from ..interfaces import Policy, Saved
@@ -74,7 +74,7 @@ def own_plan(plan: Plan, num_learners: int, num_resumes: int) -> Plan:
         "num_workers": (0 if alone else cores) if run.num_workers is None else run.num_workers,
     }
     if num_resumes:
-        changes["seed"] = int(streams.seeds(run.seed, "resumed", [num_resumes])[0])
+        changes["seed"] = int(random.seeds(run.seed, "resumed", [num_resumes])[0])
     if isinstance(store := plan.recipe.store, ReplaySettings):
         changes["capacity_agent_steps"] = store.capacity_agent_steps // num_learners
         changes["capacity_bytes"] = store.capacity_bytes // num_learners

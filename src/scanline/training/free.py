@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .. import acting, parameters, settings, streams
+from .. import acting, parameters, random, settings
 from ..engines import Engine
 from ..engines import build as build_engine
 from ..interfaces import Saved
@@ -44,7 +44,7 @@ class Run:
 
     def load(self, state: State) -> None:
         self._num_resumes = state["num_resumes"] + 1
-        seed = int(streams.seeds(self.plan.run.seed, "resumed", [self._num_resumes])[0])
+        seed = int(random.seeds(self.plan.run.seed, "resumed", [self._num_resumes])[0])
         self.engine.close()
         plan = settings.override(self.plan, {"seed": seed})
         self.engine = free_engine(plan, self._attachments)

@@ -1,7 +1,7 @@
 """The network of a plan, the learner around it, and room for what it computes while it acts.
 
 Takes a plan and spaces; gives a network with the head that the algorithm needs, its parameters with
-optimiser, schedule and instruments, and its memory.
+optimiser, schedule and instruments, and its activation cache.
 Knows no engine, sampler or store.
 """
 
@@ -71,10 +71,10 @@ def learner_options(
     }
 
 
-def build_memory(recipe: Recipe, learner: LocalParameters) -> networks.Memory:
+def build_activation_cache(recipe: Recipe, learner: LocalParameters) -> networks.ActivationCache:
     """Room for a rollout that is learned from once and whole, from the inputs it was acted on."""
     store, sampling = recipe.store, recipe.sampling
     once = isinstance(store, RolloutSettings) and store.epochs == store.num_minibatches == 1
     same_inputs = not learner.views.state
     rows = sampling.num_envs * sampling.horizon_agent_steps
-    return networks.Memory(learner.network, rows if once and same_inputs else 0)
+    return networks.ActivationCache(learner.network, rows if once and same_inputs else 0)

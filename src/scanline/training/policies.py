@@ -7,8 +7,8 @@ run's evaluations do. Knows no engine and no learner's inside.
 from __future__ import annotations
 
 from ..acting import EvaluationPolicy, NetworkPolicy, Source
-from ..draws import GREEDY, SAMPLED
 from ..parameters import LocalParameters
+from ..random import GREEDY, SAMPLED
 from .plan import Plan
 
 

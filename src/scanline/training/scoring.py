@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from .. import engines, evaluation, protocols, streams
+from .. import engines, evaluation, protocols, random
 from ..engines import Engine
 from ..errors import refusals
 from ..evaluation import EvaluatedPolicy, EvaluationScores
@@ -114,7 +114,7 @@ class LoadedPolicy:
         """Actions [N] for observations [N, S, ...], or one action for one observation [S, ...]."""
         alone = observations.ndim == len(self.spaces.observation_shape)
         batch = torch.as_tensor(np.asarray(observations)[None] if alone else observations)
-        numbers = streams.uniforms(EVALUATION_SEED, "policy", np.arange(len(batch)), self._calls)
+        numbers = random.uniforms(EVALUATION_SEED, "policy", np.arange(len(batch)), self._calls)
         self._calls += 1
         actions = self.policy(batch, torch.from_numpy(numbers[:, :2].copy())).actions
         return np.asarray(actions[0] if alone else actions)

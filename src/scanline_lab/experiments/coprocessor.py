@@ -21,8 +21,8 @@ from typing import ParamSpec, TypeVar
 
 from torch import Tensor, nn
 
-from scanline.draws import Choice
 from scanline.interfaces import Algorithm
+from scanline.random import Choice
 from scanline.records import (
     ActContext,
     Acted,
