@@ -17,7 +17,7 @@ NATIVE = ROOT / "native"
 # The lab stands above all of scanline, which therefore cannot see it.
 LEVELS = [
     {"_native"},
-    {"errors", "native_arrays"},
+    {"errors", "tables", "native_arrays"},
     {
         *("stacks", "random", "schedules", "protocols", "games"),
         *("processes", "queues", "returns"),
@@ -34,7 +34,7 @@ LEVELS = [
     {"cli"},
     {"__main__", "__init__"},
 ]
-LAB_LEVELS = [{"tables", "timing"}, {"benchmarks"}, {"experiments"}, {"__init__"}]
+LAB_LEVELS = [{"timing"}, {"benchmarks"}, {"experiments"}, {"__init__"}]
 LEVEL_OF = {
     part: level
     for level, parts in enumerate(

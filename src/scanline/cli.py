@@ -347,10 +347,9 @@ def _list(words: list[str]) -> int:
         return 0
     if not words or words[0] not in lists:
         raise RefusedError(f"list needs one of {', '.join(lists)}.")
-    rows = lists[words[0]]()
-    width = max(len(name) for name in rows)
-    for name, sentence in rows.items():
-        print(f"{name:<{width}}  {sentence}".rstrip())
+    from .tables import aligned
+
+    print(*aligned(list(lists[words[0]]().items()), num_left=2), sep="\n")
     return 0
 
 

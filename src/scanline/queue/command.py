@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import tyro
-from rich.console import Console
 from rich.live import Live
+from rich.text import Text
 
 from .. import processes
 from ..errors import RefusedError
@@ -180,12 +180,12 @@ def status(words: Sequence[str], program: str) -> int:
     elif options.watch:
         _watch(queue)
     else:
-        Console().print(table(status_of(queue)))
+        print(table(status_of(queue)))
     return 0
 
 
 def _watch(queue: Queue) -> None:
-    with Live(table(status_of(queue)), auto_refresh=False) as live:
+    with Live(Text(table(status_of(queue))), auto_refresh=False) as live:
         while True:
             time.sleep(_REFRESH_SECONDS)
-            live.update(table(status_of(queue)), refresh=True)
+            live.update(Text(table(status_of(queue))), refresh=True)

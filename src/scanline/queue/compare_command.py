@@ -9,27 +9,22 @@ import csv
 import dataclasses
 import io
 import json
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import tyro
-from rich import box
-from rich.console import Console
-from rich.table import Table
 
 from ..errors import RefusedError
 from ..runs.durable import disk_errors, replace_file
+from ..tables import Table
 from . import comparison_page, human_scores
 from .compare import Comparison, Figures, compare
 from .outcomes import KINDS, Outcome
 from .statistics import Estimate
 
 PAGE = "comparison.html"
-_LOG_WIDTH = 120
-"""Columns of tables that no terminal shows."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +49,7 @@ def run(words: list[str], program: str) -> int:
         raise RefusedError("compare needs a queue or runs, e.g. `scanline compare runs/a runs/b`.")
     options = tyro.cli(CompareOptions, args=words, prog=program)
     comparison = compare(options.runs, options.by)
-    show(comparison, Console(width=None if sys.stdout.isatty() else _LOG_WIDTH))
+    show(comparison)
     page = options.out or Path(PAGE)
     page = page / PAGE if page.is_dir() else page
     _write(page, comparison_page.html(comparison))
@@ -72,45 +67,36 @@ def _write(path: Path, text: str) -> None:
         replace_file(path, text.encode())
 
 
-def show(comparison: Comparison, console: Console) -> None:
-    """The figures as tables; each says which kind of score it is of."""
+def show(comparison: Comparison) -> None:
+    """Prints the figures as tables; each says which kind of score it is of."""
     for figures in comparison.figures:
-        console.print(_per_game(figures))
+        print(_per_game(figures).text() + "\n")
         if figures.over_games:
-            console.print(_over_games(figures))
+            print(_over_games(figures).text() + "\n")
         for each in figures.improvements:
-            words = (
-                f"{each.x} beats {each.y} with probability {comparison_page.interval(each.chance)}"
-            )
-            console.print(f"{figures.kind}: {words}", highlight=False)
+            chance = comparison_page.interval(each.chance)
+            print(f"{figures.kind}: {each.x} beats {each.y} with probability {chance}")
     for run in comparison.left_out:
-        console.print(f"left out: {run.path}: {run.reason}", highlight=False, markup=False)
+        print(f"left out: {run.path}: {run.reason}")
 
 
 def _per_game(figures: Figures) -> Table:
     rows = [[row.game, row.group, str(row.num_runs), *_cells(row.raw)] for row in figures.per_game]
     names = list(figures.per_game[0].raw)
-    return _table(f"{figures.kind} score", ["game", "group", "runs", *names], rows)
+    columns = ["game", "group", "runs", *names]
+    return Table(title=f"{figures.kind} score", columns=columns, rows=rows, num_left=2)
 
 
 def _over_games(figures: Figures) -> Table:
     rows = [[group, *_cells(found)] for group, found in figures.over_games.items()]
     names = list(next(iter(figures.over_games.values())))
     games = f"{len(figures.games)} game{'s' if len(figures.games) > 1 else ''}"
-    return _table(f"{figures.kind} score, human-normalised, {games}", ["group", *names], rows)
+    title = f"{figures.kind} score, human-normalised, {games}"
+    return Table(title=title, columns=["group", *names], rows=rows)
 
 
 def _cells(estimates: Mapping[str, Estimate]) -> list[str]:
     return [comparison_page.interval(each) for each in estimates.values()]
-
-
-def _table(title: str, columns: list[str], rows: list[list[str]]) -> Table:
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
-    for number, name in enumerate(columns):
-        table.add_column(name, justify="left" if number < 2 else "right")
-    for row in rows:
-        table.add_row(*row)
-    return table
 
 
 def as_json(comparison: Comparison) -> str:

@@ -11,11 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rich.console import Group, RenderableType
-from rich.table import Table
-from rich.text import Text
-
 from ..errors import UserError
+from ..tables import Table
 from .cells import Cell
 from .folder import STATES, Queue, State, Ticket, lines_of
 from .lease import read_lease
@@ -134,13 +131,10 @@ def _remaining_seconds(rows: Mapping[str, list[dict[str, Any]]]) -> float | None
     return float(steps / sum(rates))
 
 
-def table(status: Mapping[str, Any]) -> RenderableType:
+def table(status: Mapping[str, Any]) -> str:
     """The record for a terminal."""
-    parts: list[RenderableType] = [Text(_counts(status), style="bold")]
-    for name, columns in _COLUMNS.items():
-        if status[name]:
-            parts.append(_part(name, status[name], columns))
-    return Group(*parts)
+    found = [_part(name, status[name], columns) for name, columns in _COLUMNS.items()]
+    return "\n\n".join([_counts(status), *(part.text() for part in found if part.rows)])
 
 
 _COLUMNS: Mapping[str, Mapping[str, str]] = {
@@ -166,13 +160,9 @@ _COLUMNS: Mapping[str, Mapping[str, str]] = {
 
 
 def _part(name: str, rows: list[dict[str, Any]], columns: Mapping[str, str]) -> Table:
-    found = Table(title=name, title_justify="left", box=None, header_style="dim")
-    for title, key in columns.items():
-        numbers = key not in ("cell", "worker", "error")
-        found.add_column(title, justify="right" if numbers else "left", overflow="fold")
-    for row in rows:
-        found.add_row(*(_shown(row.get(key)) for key in columns.values()))
-    return found
+    cells = [[row.get(key) for key in columns.values()] for row in rows]
+    num_left = 2 if "error" in columns else 1
+    return Table(title=name, columns=list(columns), rows=cells, num_left=num_left)
 
 
 def _counts(status: Mapping[str, Any]) -> str:
@@ -187,11 +177,3 @@ def _finish(seconds: float | None) -> str:
         return "nothing is left to do."
     minutes = round(seconds / 60)
     return f"finished in about {minutes // 60} h {minutes % 60:02d} min at the present rates."
-
-
-def _shown(value: Any) -> str:
-    if value is None:
-        return "-"
-    if isinstance(value, float):
-        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.2f}"
-    return f"{value:,}" if isinstance(value, int) else str(value)

@@ -18,8 +18,7 @@ import torch
 
 from scanline.runs.durable import replace_file
 from scanline.runs.machine import machine_record
-
-from ..tables import aligned
+from scanline.tables import aligned
 
 Row = dict[str, Any]
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from scanline import training
+from scanline.tables import Table
 
-from ..tables import Table
 from .accelerated_secondary import PAPER
 from .claims import Claim, Finding
 from .coprocessor import SimulatedCoprocessor, TinyPolicy

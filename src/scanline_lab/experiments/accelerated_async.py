@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from scanline.runs.clock import LEARNING, TRAINING_PARTS
+from scanline.tables import Table
 
-from ..tables import Table
 from .accelerated_secondary import PAPER
 from .claims import Claim, Finding
 from .experiment import Cell, Experiment, Result, Results, Scale

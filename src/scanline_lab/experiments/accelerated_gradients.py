@@ -14,7 +14,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..tables import Table
+from scanline.tables import Table
+
 from .accelerated_secondary import PAPER
 from .claims import Claim, Finding
 from .experiment import Cell, Experiment, Result, Results, Scale

@@ -23,8 +23,8 @@ from scanline.runs.leader import LeaderRun
 from scanline.runs.progress import Every
 from scanline.stores import Replay, ReplaySettings
 from scanline.stores.reader import Reader
+from scanline.tables import Table
 
-from ..tables import Table
 from .claims import Claim, Finding
 from .experiment import Cell, Experiment, Result, Results, Scale
 from .figures import figure

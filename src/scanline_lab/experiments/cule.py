@@ -16,8 +16,8 @@ from typing import Any
 
 from scanline.recipes.cule import vtrace_name
 from scanline.runs.machine import num_cores
+from scanline.tables import Table
 
-from ..tables import Table
 from ..timing import Stretch
 from .claims import Claim, Finding
 from .experiment import Cell, Experiment, Result, Results, Scale

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from scanline import games, training
+from scanline.tables import Table
 
-from ..tables import Table
 from ..timing import Stretch, timed
 from . import cule_steps
 from .claims import Claim, Finding

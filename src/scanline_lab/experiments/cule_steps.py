@@ -21,8 +21,8 @@ from scanline.acting import RandomPolicy
 from scanline.engines import EngineSettings
 from scanline.records import Slot
 from scanline.samplers import LockstepSampler
+from scanline.tables import Table
 
-from ..tables import Table
 from .claims import Claim, Finding
 from .experiment import Cell, Result, Results, Scale
 

@@ -14,8 +14,8 @@ from typing import Any
 
 from scanline.queue.result import read_result
 from scanline.reports import read_run
+from scanline.tables import Table
 
-from ..tables import Table
 from .claims import Claim, Finding
 from .experiment import Cell, Experiment, Result, Results, Scale
 from .figures import figure

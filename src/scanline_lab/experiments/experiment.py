@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from ..tables import Table
+from scanline.tables import Table
+
 from .claims import Claim
 
 Scale = Literal["smoke", "desk", "paper"]

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from scanline import training
+from scanline.tables import Table
 
-from ..tables import Table
 from ..timing import Stretch, Timing, timed
 from .claims import Claim, Finding
 from .coprocessor import OnCoprocessor, SimulatedCoprocessor, TinyQ

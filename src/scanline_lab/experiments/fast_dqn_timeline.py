@@ -14,8 +14,8 @@ from typing import Any
 from scanline import training
 from scanline.runners.concurrent import TRAINER, Concurrent
 from scanline.runs.clock import ACTING, ENVIRONMENT, LEARNING
+from scanline.tables import Table
 
-from ..tables import Table
 from .claims import Claim, Finding
 from .coprocessor import OnCoprocessor, TinyQ
 from .experiment import Cell, Experiment, Result, Results, Scale

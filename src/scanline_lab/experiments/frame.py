@@ -23,8 +23,8 @@ from scanline.runs.durable import disk_errors, replace_file
 from scanline.runs.folder import versions
 from scanline.runs.lock import Lock
 from scanline.runs.machine import machine_record
+from scanline.tables import Table
 
-from ..tables import Table
 from . import over_queue
 from .claims import Judged, judge
 from .experiment import SCALES, Cell, Experiment, Result, Results, Scale

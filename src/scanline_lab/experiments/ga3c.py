@@ -14,8 +14,8 @@ from typing import Any
 
 from scanline.processes import granted_cores
 from scanline.runs.machine import cpu_seconds
+from scanline.tables import Table
 
-from ..tables import Table
 from ..timing import Stretch
 from .claims import Claim, Finding
 from .experiment import Cell, Experiment, Result, Results, Scale

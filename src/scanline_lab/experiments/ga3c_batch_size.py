@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..tables import Table
+from scanline.tables import Table
+
 from .claims import Claim, Finding
 from .experiment import Cell, Experiment, Result, Results, Scale
 from .figures import figure

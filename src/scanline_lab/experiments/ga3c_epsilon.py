@@ -23,8 +23,8 @@ from scanline import training
 from scanline.parameters import NotFiniteGradientError
 from scanline.records import Batch, LossResult, Views
 from scanline.runs.leader import NotFiniteError
+from scanline.tables import Table
 
-from ..tables import Table
 from ..timing import Stretch, timed
 from .claims import Claim, Finding
 from .coprocessor import Around

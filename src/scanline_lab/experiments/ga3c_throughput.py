@@ -16,7 +16,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from ..tables import Table
+from scanline.tables import Table
+
 from ..timing import Stretch
 from .claims import Claim, Finding
 from .coprocessor import SimulatedCoprocessor

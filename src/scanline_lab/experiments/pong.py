@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..tables import Table
+from scanline.tables import Table
+
 from .claims import Claim, Finding
 from .cule import PAPER, PAPER_ROWS
 from .experiment import Cell, Experiment, Result, Results, Scale

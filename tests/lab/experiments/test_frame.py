@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from scanline.tables import WIDTH, Table
 from scanline_lab.experiments import EXPERIMENTS, SCALES, Cell, CellError, Experiment, reproduce
 from scanline_lab.experiments.claims import UNTESTABLE, Claim, Finding, judge
 from scanline_lab.experiments.frame import KeptCellError
-from scanline_lab.tables import WIDTH, Table
 
 
 def squares(measured: list[str], **changes: Any) -> Experiment:

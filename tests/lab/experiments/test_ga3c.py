@@ -10,6 +10,7 @@ import torch
 
 from scanline import training
 from scanline.records import PolicyValue, Spaces
+from scanline.tables import WIDTH
 from scanline_lab.experiments import (
     EXPERIMENTS,
     Experiment,
@@ -21,7 +22,6 @@ from scanline_lab.experiments import (
 )
 from scanline_lab.experiments.claims import judge
 from scanline_lab.experiments.experiment import Cell
-from scanline_lab.tables import WIDTH
 
 SPEED, ADJUSTMENT = EXPERIMENTS["ga3c-vs-a3c"], EXPERIMENTS["ga3c-adjustment"]
 THROUGHPUT, CONFIGURATIONS = EXPERIMENTS["ga3c-throughput"], EXPERIMENTS["ga3c-configurations"]

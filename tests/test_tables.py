@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scanline_lab.tables import Table, aligned
+from scanline.tables import Table, aligned
 
 
 @pytest.mark.parametrize("gap", [1, 2])

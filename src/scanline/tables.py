@@ -1,6 +1,6 @@
 """Tables: rows for the terminal, for Markdown and for JSON.
 
-Takes columns and rows of strings and numbers; gives text. Knows no experiment and no bench.
+Takes columns and rows of strings and numbers; gives text. Knows no command.
 
 A number is printed with the digits that its column asks for and nothing else: what was not
 measured is a dash.
@@ -32,6 +32,8 @@ class Table:
     digits: int = 2
     """Digits after the point of every float."""
     notes: Sequence[str] = field(default_factory=tuple)
+    num_left: int = 1
+    """Leading columns that are aligned to the left: names, not numbers."""
 
     def cells(self) -> list[list[str]]:
         return [[self._text(value) for value in row] for row in self.rows]
@@ -53,8 +55,8 @@ class Table:
         }
 
     def text(self) -> str:
-        """For a terminal: first column to the left, numbers to the right."""
-        head, *body = aligned([list(self.columns), *self.cells()], gap=2)
+        """For a terminal: names to the left, numbers to the right."""
+        head, *body = aligned([list(self.columns), *self.cells()], num_left=self.num_left)
         return "\n".join([self.title, head, "-" * len(head), *body, *self.notes])
 
     def markdown(self) -> str:
@@ -65,11 +67,11 @@ class Table:
         return "\n".join([f"### {self.title}", "", head, rule, *body, *notes])
 
 
-def aligned(rows: Sequence[Sequence[str]], *, gap: int) -> list[str]:
-    """A line per row, never cut: the first column to the left, others to the right, `gap` apart."""
+def aligned(rows: Sequence[Sequence[str]], *, gap: int = 2, num_left: int = 1) -> list[str]:
+    """A line per row, never cut: leading columns to the left, the rest right, `gap` apart."""
     grid = Grid.grid(padding=(0, gap, 0, 0))
     for place in range(len(rows[0])):
-        grid.add_column(justify="right" if place else "left", no_wrap=True)
+        grid.add_column(justify="left" if place < num_left else "right", no_wrap=True)
     for row in rows:
         grid.add_row(*map(Text, row))
     console = Console(file=io.StringIO(), width=_WIDEST, color_system=None)
