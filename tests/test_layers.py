@@ -20,7 +20,7 @@ LEVELS = [
     {"errors", "tables", "native_arrays"},
     {
         *("stacks", "random", "schedules", "protocols", "games"),
-        *("processes", "queues", "returns"),
+        *("processes", "threads", "returns"),
     },
     {"records", "settings"},
     {"interfaces"},

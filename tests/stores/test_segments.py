@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from scanline.algorithms import ActorCritic
-from scanline.queues import QueueClosedError
 from scanline.records import Column, Slot, Spaces, Views
 from scanline.stores import SegmentQueue, SegmentSettings, SegmentShape
+from scanline.threads import QueueClosedError
 
 SPACES = Spaces(frame_shape=(3, 3), frame_dtype="uint8", stack=2, num_actions=4)
 T, B = 3, 2

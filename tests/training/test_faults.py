@@ -26,10 +26,9 @@ from scanline.engines import EngineError
 from scanline.engines.gymnasium import GymnasiumEngine
 from scanline.parameters import NotFiniteGradientError
 from scanline.processes import WorkerLost
-from scanline.runners.crew import StuckError
-from scanline.runners.hands import Hands
 from scanline.runs.checkpoint import load_latest
 from scanline.runs.leader import NotFiniteError
+from scanline.threads import StuckError, WorkerThreads
 
 CATCH = "scanline/Catch-v0"
 ENDS_WITHIN_SECONDS = 20.0
@@ -212,7 +211,12 @@ def test_a_run_that_stands_still_ends_and_names_what_it_waits_for(
 def test_a_trainer_that_hangs_is_named_and_the_predictors_that_wait_for_it_are_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    calls, loss, close, closing = list[int](), ActorCritic.loss, Hands.close, threading.Event()
+    calls, loss, close, closing = (
+        list[int](),
+        ActorCritic.loss,
+        WorkerThreads.close,
+        threading.Event(),
+    )
 
     def hanging(self: ActorCritic, views: Any, batch: Any) -> Any:
         calls.append(1)
@@ -221,7 +225,7 @@ def test_a_trainer_that_hangs_is_named_and_the_predictors_that_wait_for_it_are_n
         return loss(self, views, batch)
 
     monkeypatch.setattr(ActorCritic, "loss", hanging)
-    monkeypatch.setattr(Hands, "close", lambda self: (closing.set(), close(self)))
+    monkeypatch.setattr(WorkerThreads, "close", lambda self: (closing.set(), close(self)))
     few = {"num_trainers": 1, "queue_segments": 1, "min_batch_agent_steps": 0}
     with pytest.raises(StuckError, match=r"trainer-0:\n(.|\n)*in hanging") as caught:
         train("ga3c", tmp_path / "run", silent_seconds=1.0, **few)

@@ -23,6 +23,7 @@ import torch
 
 from ..acting import RandomPolicy
 from ..interfaces import Parts, Policy, Store
+from ..networks import share_cores_here
 from ..parameters import LocalParameters
 from ..records import Batch, EpisodeEnd, State
 from ..runs.clock import ENVIRONMENT, LEARNING
@@ -31,7 +32,7 @@ from ..runs.leader import LeaderRun
 from ..runs.wrappers import Wrapper
 from ..samplers import LockstepSampler, SamplingSettings
 from ..stores import Replay, ReplaySettings
-from .crew import Crew
+from ..threads import WorkerThreads, heartbeat
 from .synchronous import learn
 
 TRAINER = "trainer"
@@ -105,7 +106,7 @@ class Blocks:
         self._replay, self._pace, self._settings = parts.store, pace, settings
         names = [f"sampler-{number}" for number in range(len(samplers))]
         self._names = names
-        self._crew = Crew([*names, TRAINER], pace.silent_seconds)
+        self._threads = WorkerThreads(pace.silent_seconds, share_cores_here)
         self._num_rounds = pace.target_agent_steps // settings.round_agent_steps
         self._played_rounds = [0] * len(samplers)
         self._updates = 0
@@ -138,12 +139,12 @@ class Blocks:
         self._breaks_off.clear()
         try:
             for writer, name in enumerate(self._names):
-                self._crew.start(name, partial(self._play, writer, began_at))
+                self._threads.start(name, partial(self._play, writer, began_at))
             if not self._pace.concurrent_training:
-                self._crew.wait(look)
+                self._threads.wait(look)
             if not self._breaks_off.is_set():
-                self._crew.start(TRAINER, partial(learn, self._parts_of_block, session))
-            self._crew.wait(look)
+                self._threads.start(TRAINER, partial(learn, self._parts_of_block, session))
+            self._threads.wait(look)
         finally:
             session.progress.agent_steps = began_at + self._played_agent_steps
         if self._played_all and self._learned_all:
@@ -182,10 +183,10 @@ class Blocks:
     @property
     def _leaves(self) -> bool:
         """Whether a thread ends before its work does."""
-        return self._crew.is_stopping or self._breaks_off.is_set()
+        return self._threads.is_stopping or self._breaks_off.is_set()
 
     def close(self) -> None:
-        self._crew.close()
+        self._threads.close()
 
     def _play(self, writer: int, began_at: int) -> None:
         """What is left of the block for one sampler."""
@@ -193,7 +194,7 @@ class Blocks:
             before = self._played_rounds[writer] * self._settings.round_agent_steps
             self._collect(writer, self._parts.policy, began_at + before)
             self._played_rounds[writer] += 1
-            self._crew.beat(self._names[writer])
+            heartbeat()
 
     def _collect(self, writer: int, policy: Policy, agent_steps: int) -> None:
         """One slot of one sampler; `agent_steps` are those before it."""
@@ -209,7 +210,7 @@ class Blocks:
         for batch in self._replay.batches(self._settings.block_updates - self._updates):
             yield batch
             self._updates += 1
-            self._crew.beat(TRAINER)
+            heartbeat()
             if self._leaves:
                 return
 

@@ -22,6 +22,7 @@ import torch
 
 from ..acting import NetworkPolicy
 from ..interfaces import Algorithm
+from ..networks import share_cores_here
 from ..parameters import Published, named
 from ..processes import granted_cores
 from ..records import Slot, State
@@ -31,9 +32,7 @@ from ..runs.lags import Lags
 from ..runs.leader import LeaderRun
 from ..samplers import DynamicSampler
 from ..stores import SegmentQueue
-from .crew import StuckError
-from .hands import Hands
-from .silence import Silence
+from ..threads import Heartbeats, StuckError, WorkerThreads, heartbeat
 
 _TURN_SECONDS = 0.1
 _PATIENCE_SECONDS = 0.1
@@ -115,8 +114,8 @@ class FreeRun:
         """Environments per inference, of the whole run."""
         self.queue_sizes = Lags()
         """Segments that waited for a trainer, at the looks of the main thread."""
-        self._hands = Hands(pace.silent_seconds)
-        self._silence = Silence[str](pace.silent_seconds)
+        self._threads = WorkerThreads(pace.silent_seconds, share_cores_here)
+        self._heartbeats = Heartbeats[str](pace.silent_seconds)
         self._tally, self._tallying = Tally(), threading.Lock()
         self._updates = itertools.count()
         self._seen = Seen()
@@ -125,20 +124,20 @@ class FreeRun:
         """Starts the games and the threads."""
         self.parts.sampler.begin(self.controller.counts.agents)
         self._seen = Seen.of(self.parts)
-        self._silence.heard(RUN)
-        self._hands.set(RECEIVER, 1, lambda: self.parts.sampler.receive(_RECEIVE_SECONDS))
+        self._heartbeats.beat(RUN)
+        self._threads.repeat(RECEIVER, 1, lambda: self.parts.sampler.receive(_RECEIVE_SECONDS))
         self._set(self.controller.counts)
 
     def _set(self, counts: Counts) -> None:
         self.parts.sampler.let_act(counts.agents)
-        self._hands.set(PREDICTOR, counts.predictors, self._predict)
-        self._hands.set(TRAINER, counts.trainers, self._train)
+        self._threads.repeat(PREDICTOR, counts.predictors, self._predict)
+        self._threads.repeat(TRAINER, counts.trainers, self._train)
 
     def turn(self, session: LeaderRun) -> None:
         """Waits a moment, then tells the session what happened meanwhile."""
         session.time_split.mark(OTHER)
         time.sleep(_TURN_SECONDS)
-        self._hands.check()
+        self._threads.check()
         self._tell(session)
         self._refuse_standstill()
         self.controller.tick(session.time_split.training_seconds(), session.progress.updates)
@@ -151,7 +150,7 @@ class FreeRun:
             return
         with published.reading() as snapshot:
             policy = NetworkPolicy(self.parts.algorithm, lambda: (snapshot.views, snapshot.version))
-            sampler.serve(groups, policy, sampler.agent_steps, waiting=self._hands.beat)
+            sampler.serve(groups, policy, sampler.agent_steps, waiting=heartbeat)
         with self._tallying:
             self.batch_sizes.add({len(groups) * sampler.settings.envs_per_agent: 1})
 
@@ -194,16 +193,16 @@ class FreeRun:
         session.log_rates(now.rates(self._seen, self.controller.counts))
         session.time_split.share(now.split_seconds(self._seen, self.controller.counts))
         if new_steps or tally.updates:
-            self._silence.heard(RUN)
+            self._heartbeats.beat(RUN)
         self._seen = now
         ends = self.parts.sampler.drain_episodes()
         session.report(new_steps, tally.updates, metrics, ends)
 
     def _refuse_standstill(self) -> None:
         """Threads may all be alive and wait for one another, or for a step that never comes."""
-        if self._silence.silent([RUN]):
+        if self._heartbeats.silent([RUN]):
             raise StuckError(
-                f"Neither a step nor an update for {self._silence.patience_seconds:g} seconds: "
+                f"Neither a step nor an update for {self._heartbeats.patience_seconds:g} seconds: "
                 f"{self._cause()}"
             )
 
@@ -226,7 +225,7 @@ class FreeRun:
     def close(self) -> None:
         """Ends all threads; may be called twice."""
         self.parts.sampler.close()
-        self._hands.close()
+        self._threads.close()
 
     def state(self) -> State:
         return {"sampler": self.parts.sampler.state(), "controller": self.controller.state()}

@@ -28,8 +28,7 @@ from ..runs.game_numbers import GameNumbers
 from ..runs.lags import Lags
 from ..runs.leader import LeaderRun
 from ..runs.progress import Progress, ProgressSettings
-from .crew import StuckError
-from .silence import Silence
+from ..threads import Heartbeats, StuckError
 
 _LISTEN_SECONDS = 0.2
 _REPORT_SECONDS = 0.1
@@ -196,7 +195,7 @@ class Fleet:
         self.numbers = GameNumbers(num_learners * num_envs)
         self.lags = Lags()
         self._entry, self._args_of, self._fds = entry, args_of, tuple(fds)
-        self._silence = Silence[int](silent_seconds)
+        self._heartbeats = Heartbeats[int](silent_seconds)
         self._pool: WorkerPool | None = None
 
     def start(self) -> None:
@@ -213,15 +212,15 @@ class Fleet:
             waiting -= {rank for rank, _, _ in self._pool.answers(_LISTEN_SECONDS)}
         for worker in self._pool.workers:
             worker.order(0)
-        self._silence.heard(*range(self.num_learners))
+        self._heartbeats.beat(*range(self.num_learners))
 
     def turn(self, session: LeaderRun) -> None:
         """Listens once; notes what learners tell, and who is silent."""
         assert self._pool is not None, "start it first"
         for rank, _, report in self._pool.answers(_LISTEN_SECONDS):
-            self._silence.heard(rank)
+            self._heartbeats.beat(rank)
             self._note(session, rank, report)
-        self._refuse_silence()
+        self._refuse_silent()
 
     def _note(self, session: LeaderRun, rank: int, report: Report) -> None:
         first = rank * self.num_envs
@@ -233,15 +232,15 @@ class Fleet:
         session.log_rates({"perf/lock_wait_share": waited})
         session.time_split.share(report.split_seconds)
 
-    def _refuse_silence(self) -> None:
-        silent = self._silence.silent(range(self.num_learners))
+    def _refuse_silent(self) -> None:
+        silent = self._heartbeats.silent(range(self.num_learners))
         if silent and self._pool is not None:
             for rank in silent:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(self._pool.workers[rank].process.pid, signal.SIGUSR1)
             raise StuckError(
-                f"No report from learners {silent} for {self._silence.patience_seconds:g} seconds; "
-                "their stacks are on the error stream."
+                f"No report from learners {silent} for {self._heartbeats.patience_seconds:g} "
+                "seconds; their stacks are on the error stream."
             )
 
     def close(self) -> None:

@@ -23,9 +23,9 @@ from torch import Tensor
 from .. import random
 from ..engines.interface import Engine, EngineError
 from ..interfaces import Policy
-from ..queues import BoundedQueue
 from ..records import Array, EpisodeEnd, Slot, State, StepArrays, to_array
 from ..stores import SegmentQueue, SegmentSettings, SegmentShape, Waiting, silently
+from ..threads import BoundedQueue
 from .episodes import Episodes
 from .lockstep import DecorrelationDraw
 from .resets import ResetMode

@@ -18,8 +18,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..queues import BoundedQueue
 from ..records import Batch, Column, Experience, Slot, Spaces
+from ..threads import BoundedQueue
 
 Waiting = Callable[[], None]
 """Called about ten times a second while a call waits; an error that it raises ends the wait."""
