@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from . import algorithms, networks, parameters, records, returns, samplers, stores
     from .envs.console import Console
-    from .envs.making import make
+    from .envs.make import make
     from .recipes import Recipe
     from .training.scoring import evaluate, load_policy
     from .training.train import Run, train
@@ -47,7 +47,7 @@ _HOMES = {
     "Run": ".training.train",
     "evaluate": ".training.scoring",
     "load_policy": ".training.scoring",
-    "make": ".envs.making",
+    "make": ".envs.make",
     "train": ".training.train",
 }
 """Module of every public name that is no module itself."""

@@ -1,7 +1,8 @@
 """Errors that a user can mend: one sentence that says what is wrong and what to do.
 
-Gives `UserError`, the base of all of them, and `refusals`, which marks what is refused while a run
-is planned, checked or opened. Knows no part and no command.
+Gives `UserError`, the base of all of them, `refusals`, which marks what is refused while a run
+is planned, checked or opened, and `look_up`, which refuses an unknown name with the nearest one.
+Knows no part and no command.
 
 The command line prints the sentence of a `UserError` and ends with exit code 2. Any other error is
 a failure inside: it keeps its type and its traceback, and the exit code is 1. A `ValueError` means
@@ -10,8 +11,12 @@ a mistake of the user only until the loop has begun, so the phase decides, not t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import difflib
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import TypeVar
+
+Row = TypeVar("Row")
 
 
 class UserError(Exception):
@@ -40,3 +45,13 @@ def refusals() -> Iterator[None]:
         raise RefusedError(str(error)) from error
     except ImportError as error:
         raise MissingPackageError(str(error)) from error
+
+
+def look_up(what: str, name: str, table: Mapping[str, Row]) -> Row:
+    """The row of this name; `ValueError` with the nearest name if there is none."""
+    if name not in table:
+        near = difflib.get_close_matches(name, table, n=1, cutoff=0.0)[0]
+        raise ValueError(
+            f"There is no {what} {name!r}; did you mean {near!r}? One of {', '.join(table)}."
+        )
+    return table[name]

@@ -30,6 +30,7 @@ import traceback
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -268,6 +269,34 @@ def bind(task: int, cores: Sequence[int]) -> None:
     if sys.platform != "linux":
         raise ValueError("pin_cores binds threads to cores, which needs Linux; leave it out.")
     os.sched_setaffinity(task, cores)
+
+
+@contextlib.contextmanager
+def pinned(is_wanted: bool) -> Iterator[None]:
+    """Binds every thread and child process that starts inside to a core of its own, in turn.
+
+    They are found by their numbers, so what starts them need not know that they are pinned.
+    """
+    if not is_wanted:
+        yield
+        return
+    cores = granted_core_ids()
+    bind(0, cores)  # changes nothing, but is refused where cores cannot be chosen
+    before = _tasks()
+    yield
+    for number, task in enumerate(sorted(_tasks() - before)):
+        with contextlib.suppress(ProcessLookupError):  # it may have ended already
+            bind(task, [cores[number % len(cores)]])
+
+
+def _tasks() -> set[int]:
+    """Threads of this process, and its child processes."""
+    found = set()
+    for thread in Path("/proc/self/task").iterdir():
+        found.add(int(thread.name))
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has just ended
+            found.update(map(int, (thread / "children").read_text().split()))
+    return found
 
 
 def _start(order_fd: int, answer_fd: int, fds: Sequence[int]) -> subprocess.Popen[bytes]:

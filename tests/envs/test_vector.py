@@ -13,7 +13,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from scanline import random
 from scanline.engines import EngineError
-from scanline.envs.making import make
+from scanline.envs.make import make
 from scanline.envs.vector import EngineVectorEnv
 
 NUM_ENVS = 4

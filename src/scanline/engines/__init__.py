@@ -9,17 +9,18 @@ Importing this package also registers the toy game `scanline/Catch-v0` with Gymn
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import importlib.metadata
 import importlib.util
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 # Not `import gymnasium`: the submodule of that name would take its place in this package.
 from gymnasium import register, registry
 
 from .. import games
+from ..errors import look_up
 from .interface import (
     Autoreset,
     Engine,
@@ -29,7 +30,6 @@ from .interface import (
     ProtocolRefusedError,
     ResetKind,
 )
-from .pinning import pinned
 
 __all__ = [
     "KINDS",
@@ -44,20 +44,18 @@ __all__ = [
     "build",
     "default_name",
     "kind",
-    "pinned",
     "version",
 ]
 
 
 @dataclass(frozen=True, kw_only=True)
 class EngineKind:
-    """One row of the table of engines."""
+    """One row of the table of engines; the module of its name has `build(settings)`."""
 
     summary: str
     """One sentence for `scanline list engines`."""
     protocol: str
     """The preset that the engine honours and uses when none is named."""
-    build: Callable[[EngineSettings], Engine]
     version: Callable[[], str]
     """What games depend on: the version of a package, or a fingerprint of sources."""
     compiled: str | None = None
@@ -65,64 +63,44 @@ class EngineKind:
 
     @property
     def is_available(self) -> bool:
-        """Whether its compiled part is here; a missing package is told when the engine is built."""
+        """Whether its compiled part is here; `build` says if a package is missing."""
         return self.compiled is None or importlib.util.find_spec(self.compiled) is not None
 
 
-def _built_by(module: str) -> Callable[[EngineSettings], Engine]:
-    def build(settings: EngineSettings) -> Engine:
-        engine: Engine = importlib.import_module(f".{module}", __name__).build(settings)
-        return engine
-
-    return build
-
-
-def _version_of(package: str) -> Callable[[], str]:
-    def version() -> str:
-        try:
-            return importlib.metadata.version(package)
-        except importlib.metadata.PackageNotFoundError:
-            return "not installed"
-
-    return version
+def _package_version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "not installed"
 
 
 def _core_fingerprint() -> str:
-    fingerprint: str = importlib.import_module("scanline._native").CORE_FINGERPRINT
-    return f"core {fingerprint}"
+    return f"core {importlib.import_module('scanline._native').CORE_FINGERPRINT}"
 
 
 KINDS: Mapping[str, EngineKind] = {
     "native": EngineKind(
         summary="Our own emulator in C++ threads, equal to ALE.",
         protocol="baselines",
-        build=_built_by("native"),
         version=_core_fingerprint,
         compiled="scanline._native",
     ),
     "ale": EngineKind(
         summary="ale-py's own vector environment in C++ threads, the reference.",
         protocol="ale-vector",
-        build=_built_by("ale"),
-        version=_version_of("ale-py"),
+        version=partial(_package_version, "ale-py"),
     ),
     "gymnasium": EngineKind(
         summary="Worker processes with several environments each, for any Gymnasium id.",
         protocol="as-is",
-        build=_built_by("gymnasium"),
-        version=_version_of("gymnasium"),
+        version=partial(_package_version, "gymnasium"),
     ),
 }
 
 
 def kind(name: str) -> EngineKind:
     """The engine of this name."""
-    if name not in KINDS:
-        near = difflib.get_close_matches(name, KINDS, n=1, cutoff=0.0)[0]
-        raise ValueError(
-            f"There is no engine {name!r}; did you mean {near!r}? One of {', '.join(KINDS)}."
-        )
-    return KINDS[name]
+    return look_up("engine", name, KINDS)
 
 
 def version(name: str) -> str:
@@ -146,16 +124,17 @@ def default_name(game: Game) -> str:
 
 def build(name: str, settings: EngineSettings) -> Engine:
     """An engine, ready to be reset."""
-    engine = kind(name).build(settings)
-    # What is around an engine reads torch, which workers do without.
+    kind(name)
+    engine: Engine = importlib.import_module(f".{name}", __name__).build(settings)
+    # Wrappers read torch, which workers do without.
     if settings.uneven_seconds:
-        from .uneven import UnevenEngine
+        from .wrapped import UnevenEngine
 
         engine = UnevenEngine(engine)
     if settings.is_paused is not None:
-        from .pausing import PausableEngine
+        from .wrapped import PausableEngine
 
-        engine = PausableEngine(engine)
+        engine = PausableEngine(engine, settings.is_paused)
     return engine
 
 

@@ -18,19 +18,16 @@ from typing import Any
 
 import numpy as np
 
-from .. import games, random
 from ..processes import granted_cores
-from ..protocols import Protocol
 from ..records import Array, StepArrays
-from .interface import EngineSettings
-from .rules import Honoured, StepRules, Turns, refuse_others, spaces_of
+from .interface import Engine, EngineSettings
+from .rules import GroupCalls, StepRules, Supported, atari_games, check_protocol, spaces_of
 
 NEAREST = "ale-vector"
 _NEVER_FRAMES = 2**31 - 1
 _COUNTERS = ("frame_number", "episode_frame_number")
 
-_HONOURED: Honoured = {
-    "pooling": ("none", "grey", "rgb"),
+_SUPPORTED: Supported = {
     "colour": ("grey", "rgb"),
     "resize": ("area",),
     "crop": ("none",),
@@ -54,15 +51,14 @@ class AleEngine:
     def __init__(self, settings: EngineSettings) -> None:
         self.settings = settings
         _check(settings)
-        make_pool = _vector_class()
-        options = _options(settings)
+        make_pool, options = _vector_class(), _options(settings)
         self._pools = [make_pool(**options) for _ in range(settings.num_groups)]
-        num_actions = int(self._pools[0].single_action_space.n)
-        shape = _frame_shape(settings.protocol)
-        self.spaces = spaces_of(settings.protocol, shape, "uint8", num_actions)
-        self._turns = Turns(settings.num_groups, settings.group_size)
-        self._rules = StepRules(settings.num_envs, settings.protocol, settings.autoreset)
-        self._seeded = [False] * settings.num_groups
+        protocol, num_actions = settings.protocol, int(self._pools[0].single_action_space.n)
+        colours = () if protocol.colour == "grey" else (3,)
+        shape = (protocol.height, protocol.width, *colours)
+        self.spaces = spaces_of(protocol, shape, "uint8", num_actions)
+        self._calls = GroupCalls(settings)
+        self._rules = StepRules(settings.num_envs, protocol, settings.autoreset)
         self._counters: list[Mapping[str, Array]] = [{}] * settings.num_groups
         self._futures: dict[int, Future[Results]] = {}
         self._receivers: ThreadPoolExecutor | None = None
@@ -70,24 +66,24 @@ class AleEngine:
     def reset(
         self, group: int, out: StepArrays, mask: Array | None = None, seed: int | None = None
     ) -> None:
-        self._turns.reset(group, partly=mask is not None)
-        rows = self._turns.rows(group)
+        self._calls.reset(group, is_masked=mask is not None)
         where = np.ones(self.settings.group_size, np.bool_) if mask is None else mask
+        seeds = self._calls.seeds(group, seed)
         frames, info = self._pools[group].reset(
-            seed=self._seeds(group, where, seed), options={"reset_mask": where}
+            seed=None if seeds is None else seeds[where], options={"reset_mask": where}
         )
         out.frame[where] = frames[where, 0]
         out.lives[where] = info["lives"][where]
         self._counters[group] = {name: info[name] for name in _COUNTERS}
-        self._rules.started(rows, out, mask)
+        self._rules.started(self.settings.rows(group), out, mask)
 
     def send(self, group: int, actions: Array, out: StepArrays | None = None) -> None:
-        self._rules.refuse_ended(self._turns.rows(group))
-        self._turns.send(group)
+        self._rules.refuse_ended(self.settings.rows(group))
+        self._calls.send(group)
         self._pools[group].send(actions)
 
     def recv(self, group: int, out: StepArrays) -> None:
-        self._turns.receive(group)
+        self._calls.receive(group)
         future = self._futures.pop(group, None)
         results: Results = self._pools[group].recv() if future is None else future.result()
         frames, rewards, terminated, truncated, info = results
@@ -101,12 +97,12 @@ class AleEngine:
             final = info.get("final_obs", frames)  # only with same-step do the two differ
             out.final_frame[ended] = final[ended, 0]
         self._counters[group] = {name: info[name] for name in _COUNTERS}
-        self._rules.stepped(self._turns.rows(group), out)
+        self._rules.stepped(self.settings.rows(group), out)
 
     def poll(self, timeout_seconds: float) -> list[int]:
         """ale-py can only wait, so each group that is polled gets a thread that waits for it."""
-        self._turns.refuse_closed()
-        waiting = self._turns.in_flight()
+        self._calls.refuse_closed()
+        waiting = self._calls.in_flight()
         if self._receivers is None:
             self._receivers = ThreadPoolExecutor(self.settings.num_groups, "scanline-ale")
         for group in waiting:
@@ -125,25 +121,22 @@ class AleEngine:
         raise ValueError("Engine 'ale' has no snapshots: ale-py's vector environment offers none.")
 
     def close(self) -> None:
-        if self._turns.close():
+        if self._calls.close():
             if self._receivers is not None:
                 self._receivers.shutdown()
-            for group in self._turns.in_flight():
+            for group in self._calls.in_flight():
                 if group not in self._futures:
                     self._pools[group].recv()
             self._pools.clear()
 
-    def _seeds(self, group: int, where: Array, seed: int | None) -> Array | None:
-        if seed is None and self._seeded[group]:
-            return None
-        self._seeded[group] = True
-        env_ids = self.settings.first_env_id + self._turns.rows(group).start + np.flatnonzero(where)
-        return random.seeds(self.settings.seed if seed is None else seed, "environment", env_ids)
-
 
 def _check(settings: EngineSettings) -> None:
     protocol = settings.protocol
-    refuse_others(protocol, {**_HONOURED, **_dependent(protocol)}, "ale", NEAREST)
+    dependent: Supported = {
+        "frame_skip_min": (protocol.frame_skip,),
+        "pooling": ("none", "grey" if protocol.colour == "grey" else "rgb"),
+    }
+    check_protocol(protocol, {**_SUPPORTED, **dependent}, "ale", NEAREST)
     if settings.mode is not None or settings.difficulty is not None:
         raise ValueError(
             f"Engine 'ale' plays every game in its default mode and difficulty, not "
@@ -152,21 +145,8 @@ def _check(settings: EngineSettings) -> None:
         )
 
 
-def _dependent(protocol: Protocol) -> Honoured:
-    """What can be honoured only together with other options."""
-    return {
-        "frame_skip_min": (protocol.frame_skip,),
-        "pooling": ("none", "grey" if protocol.colour == "grey" else "rgb"),
-    }
-
-
 def _game_id(settings: EngineSettings) -> str:
-    game = settings.game
-    if callable(game):
-        raise ValueError(
-            f"Engine 'ale' takes the name of a game, not {game!r}; use engine='gymnasium'."
-        )
-    ids = {games.find(name).id for name in ([game] if isinstance(game, str) else game)}
+    ids = {game.id for game in atari_games(settings, "ale")}
     if len(ids) != 1:
         raise ValueError(
             f"Engine 'ale' plays one game in all environments, not {', '.join(sorted(ids))}; "
@@ -209,9 +189,4 @@ def _options(settings: EngineSettings) -> dict[str, Any]:
     }
 
 
-def _frame_shape(protocol: Protocol) -> tuple[int, ...]:
-    colours = () if protocol.colour == "grey" else (3,)
-    return (protocol.height, protocol.width, *colours)
-
-
-build: Callable[[EngineSettings], AleEngine] = AleEngine
+build: Callable[[EngineSettings], Engine] = AleEngine

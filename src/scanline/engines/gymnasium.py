@@ -11,22 +11,27 @@ worker even out their step times. With `num_workers=0` the same code runs in thi
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import gymnasium
 import numpy as np
 
-from .. import random
 from ..processes import granted_cores
 from ..records import Array, Spaces, StepArrays
-from . import heads
-from .block import BlockSettings, can_snapshot, fields, make_env
-from .interface import EngineError, EngineSettings
-from .rules import EnvState, Honoured, StepRules, Turns, refuse_others, spaces_of
-from .workforce import RESET, STEP, InProcess, Workers, Workforce, parts
+from .gymnasium_workers import (
+    RESET,
+    STEP,
+    EnvWorkers,
+    InProcess,
+    array_fields,
+    can_snapshot,
+    make_env,
+)
+from .interface import Engine, EngineError, EngineSettings, EnvMaker
+from .rules import GroupCalls, StepRules, Supported, check_protocol, spaces_of
+from .snapshots import FLAG, LIVES, Bound, pack, unpack
 
 NEAREST = "as-is"
 _MAGIC = b"scanline-gymnasium-1\n"
@@ -35,7 +40,7 @@ _START_SECONDS = 120.0
 _GRACE_SECONDS = 5.0
 _COPIED = ("frame", "raw_reward", "terminated", "truncated", "lives")
 
-_HONOURED: Honoured = {
+_SUPPORTED: Supported = {
     "sticky": (0.0,),
     "pooling": ("none",),
     "colour": ("as-is",),
@@ -58,27 +63,25 @@ class GymnasiumEngine:
     def __init__(self, settings: EngineSettings) -> None:
         self.settings = settings
         _check(settings)
-        makers = _makers(settings)
-        kind = _probe(makers, settings)
+        kind = _probe(settings)
         self.spaces, self.can_snapshot = kind.spaces, kind.can_snapshot
-        self._turns = Turns(settings.num_groups, settings.group_size)
+        self._calls = GroupCalls(settings)
         self._rules = StepRules(settings.num_envs, settings.protocol, settings.autoreset)
-        self._seeded = [False] * settings.num_groups
         self._done: set[int] = set()
-        self._force = _workforce(settings, makers, kind)
+        self._workers = _workers(settings, kind)
         frames = (settings.num_envs, *self.spaces.frame_shape)
-        self._arrays = dict(self._force.arrays)
+        self._arrays = dict(self._workers.arrays)
         for name in ("frame", "final_frame"):
             self._arrays[name] = self._arrays[name].reshape(frames)  # the same memory
 
     def reset(
         self, group: int, out: StepArrays, mask: Array | None = None, seed: int | None = None
     ) -> None:
-        self._turns.reset(group, partly=mask is not None)
-        rows = self._turns.rows(group)
+        self._calls.reset(group, is_masked=mask is not None)
+        rows, seeds = self.settings.rows(group), self._calls.seeds(group, seed)
         self._arrays["mask"][rows] = True if mask is None else mask
-        self._arrays["seed"][rows] = self._seeds(group, seed)
-        self._force.order(group, RESET)
+        self._arrays["seed"][rows] = -1 if seeds is None else seeds
+        self._workers.order(group, RESET)
         self._wait(group)
         where = slice(None) if mask is None else mask
         out.frame[where] = self._arrays["frame"][rows][where]
@@ -86,16 +89,16 @@ class GymnasiumEngine:
         self._rules.started(rows, out, mask)
 
     def send(self, group: int, actions: Array, out: StepArrays | None = None) -> None:
-        rows = self._turns.rows(group)
+        rows = self.settings.rows(group)
         self._rules.refuse_ended(rows)
-        self._turns.send(group)
+        self._calls.send(group)
         self._arrays["action"][rows] = actions
-        self._force.order(group, STEP)
+        self._workers.order(group, STEP)
 
     def recv(self, group: int, out: StepArrays) -> None:
-        self._turns.receive(group)
+        self._calls.receive(group)
         self._wait(group)
-        rows = self._turns.rows(group)
+        rows = self.settings.rows(group)
         for name in _COPIED:
             np.copyto(getattr(out, name), self._arrays[name][rows])
         ended = out.terminated | out.truncated
@@ -104,53 +107,49 @@ class GymnasiumEngine:
         self._rules.stepped(rows, out)
 
     def poll(self, timeout_seconds: float) -> list[int]:
-        self._turns.refuse_closed()
-        waiting = self._turns.in_flight()
+        self._calls.refuse_closed()
+        waiting = self._calls.in_flight()
         if waiting and not self._done:
-            self._done.update(self._force.done(timeout_seconds))
+            self._done.update(self._workers.done(timeout_seconds))
         return [group for group in waiting if group in self._done]
 
     def counters(self, group: int) -> Mapping[str, Array]:
         return {}
 
     def snapshot(self) -> list[bytes]:
-        self._turns.refuse_in_flight(None, "a snapshot")
+        self._calls.refuse_in_flight(None, "a snapshot")
         if not self.can_snapshot:
             raise ValueError(
                 f"{self.settings.game!r} has no snapshots: its innermost environment must offer "
                 "snapshot() -> bytes and restore(bytes), and no wrapper may hide a state."
             )
-        found = self._force.snapshot(self.settings.wait_seconds)
-        return [
-            _MAGIC + json.dumps(asdict(state)).encode() + b"\n" + found[row]
-            for row, state in enumerate(self._rules.state())
-        ]
+        found = self._workers.snapshot(self.settings.wait_seconds)
+        states = enumerate(self._rules.state())
+        return [pack(_MAGIC, state, found[row]) for row, state in states]
 
     def restore(self, snapshots: Sequence[bytes]) -> None:
-        self._turns.refuse_in_flight(None, "a restore")
-        if len(snapshots) != self.settings.num_envs:
-            raise ValueError(
-                f"There are {len(snapshots)} snapshots for {self.settings.num_envs} environments."
-            )
-        split = [_split(snapshot, self.spaces.stack) for snapshot in snapshots]
-        bodies = {row: body for row, (_, body) in enumerate(split)}
-        self._force.restore(bodies, self.settings.wait_seconds)
-        self._rules.load([state for state, _ in split])
-        self._turns.restored()
-        self._seeded = [True] * self.settings.num_groups
+        self._calls.restore(snapshots)
+        depth = Bound(int, 1, self.spaces.stack)
+        bounds = {"depth": depth, "lives": LIVES, "ended": FLAG}
+        owner = "engine 'gymnasium', version 1"
+        parts = [unpack(_MAGIC, snapshot, bounds, owner) for snapshot in snapshots]
+        bodies = {row: body for row, (_, body) in enumerate(parts)}
+        self._workers.restore(bodies, self.settings.wait_seconds)
+        self._rules.load([state for state, _ in parts])
+        self._calls.restored()
 
     def close(self) -> None:
         # A worker that is in the middle of a step may be stuck in it.
-        self._shut(0.0 if self._turns.in_flight() else _GRACE_SECONDS)
+        self._shut(0.0 if self._calls.in_flight() else _GRACE_SECONDS)
 
     def _shut(self, grace_seconds: float) -> None:
-        if self._turns.close():
-            self._force.close(grace_seconds)
+        if self._calls.close():
+            self._workers.close(grace_seconds)
             self._arrays.clear()
 
     def _wait(self, group: int) -> None:
         while group not in self._done:
-            finished = self._force.done(self.settings.wait_seconds)
+            finished = self._workers.done(self.settings.wait_seconds)
             if not finished:
                 self._shut(0.0)
                 raise EngineError(
@@ -160,18 +159,9 @@ class GymnasiumEngine:
             self._done.update(finished)
         self._done.discard(group)
 
-    def _seeds(self, group: int, seed: int | None) -> Array | int:
-        if seed is None and self._seeded[group]:
-            return -1
-        self._seeded[group] = True
-        rows = self._turns.rows(group)
-        env_ids = self.settings.first_env_id + np.arange(rows.start, rows.stop)
-        chosen = self.settings.seed if seed is None else seed
-        return random.seeds(chosen, "environment", env_ids)
-
 
 def _check(settings: EngineSettings) -> None:
-    refuse_others(settings.protocol, _HONOURED, "gymnasium", NEAREST)
+    check_protocol(settings.protocol, _SUPPORTED, "gymnasium", NEAREST)
     if settings.protocol.frame_skip_min != settings.protocol.frame_skip:
         raise ValueError(
             "Engine 'gymnasium' repeats an action a fixed number of times; set both "
@@ -186,17 +176,6 @@ def _check(settings: EngineSettings) -> None:
         raise ValueError(f"num_workers={settings.num_workers} must be 0 (in this process) or more.")
 
 
-def _makers(settings: EngineSettings) -> list[Any]:
-    if isinstance(settings.game, str) or callable(settings.game):
-        return [settings.game] * settings.num_envs
-    if len(settings.game) != settings.num_envs:
-        raise ValueError(
-            f"The list names {len(settings.game)} games for num_envs={settings.num_envs}; "
-            "it needs one for each environment."
-        )
-    return list(settings.game)
-
-
 @dataclass(frozen=True)
 class _Kind:
     """What one environment tells about all of its kind."""
@@ -207,14 +186,14 @@ class _Kind:
     can_snapshot: bool
 
 
-def _probe(makers: Sequence[Any], settings: EngineSettings) -> _Kind:
-    found = [_kind(maker, settings) for maker in dict.fromkeys(makers)]
+def _probe(settings: EngineSettings) -> _Kind:
+    found = [_kind(maker, settings) for maker in dict.fromkeys(settings.games)]
     if any(other.spaces != found[0].spaces for other in found):
         raise ValueError(f"The games {settings.game!r} differ in their frames or actions.")
     return replace(found[0], can_snapshot=all(kind.can_snapshot for kind in found))
 
 
-def _kind(maker: Any, settings: EngineSettings) -> _Kind:
+def _kind(maker: EnvMaker, settings: EngineSettings) -> _Kind:
     env = make_env(maker)
     try:
         actions, frames = _checked_spaces(env, maker)
@@ -252,22 +231,12 @@ def _is_image_or_vector(space: gymnasium.spaces.Box) -> bool:
     return len(space.shape) == 1 or (len(space.shape) in (2, 3) and space.dtype == np.uint8)
 
 
-def _workforce(settings: EngineSettings, makers: Sequence[Any], kind: _Kind) -> Workforce:
-    block = BlockSettings(
-        games=makers,
-        rows=range(settings.num_envs),
-        first_env_id=settings.first_env_id,
-        first_action=kind.first_action,
-        frame_skip=settings.protocol.frame_skip,
-        episode_limit_frames=settings.protocol.episode_limit_frames,
-        autoreset=settings.autoreset,
-    )
-    layout = fields(settings.num_envs, kind.own_frame_shape, kind.spaces.frame_dtype)
+def _workers(settings: EngineSettings, kind: _Kind) -> InProcess | EnvWorkers:
+    layout = array_fields(settings.num_envs, kind.own_frame_shape, kind.spaces.frame_dtype)
     wanted = granted_cores() if settings.num_workers is None else settings.num_workers
     if wanted == 0:
-        return InProcess(block, layout, settings.group_size)
-    num_workers = min(wanted, settings.num_envs)
-    workers = Workers(block, layout, parts(settings.num_groups, settings.group_size, num_workers))
+        return InProcess(settings, kind.first_action, layout)
+    workers = EnvWorkers(settings, kind.first_action, layout, min(wanted, settings.num_envs))
     try:
         workers.ready(max(_START_SECONDS, settings.wait_seconds))
     except BaseException:
@@ -276,13 +245,4 @@ def _workforce(settings: EngineSettings, makers: Sequence[Any], kind: _Kind) -> 
     return workers
 
 
-def _split(snapshot: bytes, stack: int) -> tuple[EnvState, bytes]:
-    if not snapshot.startswith(_MAGIC):
-        raise ValueError("This is no snapshot of engine 'gymnasium', version 1.")
-    head, _, body = snapshot[len(_MAGIC) :].partition(b"\n")
-    depth = heads.Bound(int, 1, stack)
-    bounds = {"depth": depth, "lives": heads.LIVES, "ended": heads.FLAG}
-    return EnvState(**heads.read(head, bounds)), body
-
-
-build: Callable[[EngineSettings], GymnasiumEngine] = GymnasiumEngine
+build: Callable[[EngineSettings], Engine] = GymnasiumEngine

@@ -6,6 +6,10 @@ frame and how many frames of the stack are valid.
 
 Groups are the unit of waiting. Lockstep is one group, alternating sampling two, and a dynamic
 schedule many small ones with `poll`: one interface serves all three.
+
+A new engine is one module of this package with a class that keeps `Engine`, a function
+`build(settings)`, and a row in `KINDS` of `__init__.py`; `rules.py` has what all engines share, and
+`tests/engines/test_interface.py` what all of them are tested for.
 """
 
 from __future__ import annotations
@@ -13,6 +17,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+
+import numpy as np
 
 from ..errors import RefusedError
 from ..protocols import Protocol as AgentProtocol
@@ -22,7 +28,9 @@ if TYPE_CHECKING:  # worker processes read this module and must start without to
 
 Autoreset = Literal["same-step", "next-step", "disabled"]
 ResetKind = Literal["ale", "cached"]
-Game = str | Sequence[str] | Callable[[], Any]
+EnvMaker = str | Callable[[], Any]
+"""A game's name, a Gymnasium id, or what makes an environment."""
+Game = EnvMaker | Sequence[str]
 
 
 class EngineError(RuntimeError):
@@ -55,7 +63,7 @@ class EngineSettings:
     num_workers: int | None = None
     """Worker processes of the `gymnasium` engine; as many as cores when not given."""
     autoreset: Autoreset = "same-step"
-    """When a finished environment starts anew: in the same step, in the next one, or when told."""
+    """When an ended environment starts anew: in the same step, in the next, or by `reset` only."""
     reset: ResetKind = "cached"
     """`ale`: exact and history-dependent; `cached`: a start state from a cache (native only)."""
     reset_cache_states: int = 30
@@ -67,10 +75,10 @@ class EngineSettings:
     wait_seconds: float = 60.0
     """Longest wait for one step of a group before the engine is declared stuck."""
     uneven_seconds: float = 0.0
-    """Simulated: every step of an environment is held back until so many seconds are over, at
-    least, and up to ten times as many; 0 for none."""
+    """Simulated: every step of an environment takes so many seconds at least, and up to ten times
+    as many; 0 for no delay."""
     is_paused: Callable[[], bool] | None = None
-    """Measurements: while it says so, steps are finished at once and nothing is stepped."""
+    """Measurements: while it gives True, steps are finished at once and nothing is stepped."""
 
     def __post_init__(self) -> None:
         if self.num_envs < 1:
@@ -87,6 +95,27 @@ class EngineSettings:
     @property
     def group_size(self) -> int:
         return self.num_envs // self.num_groups
+
+    @property
+    def games(self) -> list[EnvMaker]:
+        """What each environment plays; one game, also as a list of one, is for all of them."""
+        single = isinstance(self.game, str) or callable(self.game)
+        named: list[EnvMaker] = [self.game] if single else list(self.game)  # type: ignore
+        if len(named) not in (1, self.num_envs):
+            raise ValueError(
+                f"The list names {len(named)} games for num_envs={self.num_envs}; "
+                "give one for all environments, or one for each."
+            )
+        return named * (self.num_envs // len(named))
+
+    def rows(self, group: int) -> slice:
+        """A group's environments among all of the engine."""
+        return slice(group * self.group_size, (group + 1) * self.group_size)
+
+    def env_ids(self, group: int) -> Array:
+        """Global numbers of a group's environments, [b]."""
+        rows = self.rows(group)
+        return self.first_env_id + np.arange(rows.start, rows.stop)
 
 
 @runtime_checkable

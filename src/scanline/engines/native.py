@@ -10,6 +10,7 @@ seeds, so the two engines give the same data; with `reset="cached"` they come fr
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -19,10 +20,11 @@ from .. import games, random
 from .._native import Batch, StepTarget
 from ..processes import granted_cores
 from ..records import Array, Spaces, StepArrays
-from .interface import EngineError, EngineSettings
-from .rules import Turns, refuse_others, spaces_of
+from .interface import Engine, EngineError, EngineSettings
+from .rules import GroupCalls, Supported, atari_games, check_protocol, spaces_of
 
 NEAREST = "baselines"
+_SUPPORTED: Supported = {"colour": ("grey", "luma", "rgb", "ram")}
 _START_SECONDS = 600.0
 """Longest wait for a reset: it may load a console for every environment of a large group."""
 
@@ -34,24 +36,21 @@ class NativeEngine:
     can_snapshot = True
 
     def __init__(self, settings: EngineSettings) -> None:
-        refuse_others(
-            settings.protocol, {"colour": ("grey", "luma", "rgb", "ram")}, "native", NEAREST
-        )
+        check_protocol(settings.protocol, _SUPPORTED, self.name, NEAREST)
         self.settings = settings
-        names = _games_of_envs(settings)
-        distinct = sorted(set(names))
+        played = atari_games(settings, self.name)
+        distinct = sorted(set(played), key=lambda game: game.index)
         self._batch = Batch(
-            [_choice(name, settings) for name in distinct],
-            [distinct.index(name) for name in names],
+            [_choice(game, settings) for game in distinct],
+            [distinct.index(game) for game in played],
             _options(settings),
             settings.num_groups,
             min(settings.num_threads or granted_cores(), settings.num_envs),
         )
         self.spaces = self._spaces()
-        self._turns = Turns(settings.num_groups, settings.group_size)
-        self._seeded = [False] * settings.num_groups
+        self._calls = GroupCalls(settings)
         self._targets: WeakKeyDictionary[StepArrays, StepTarget] = WeakKeyDictionary()
-        self._flying: dict[int, StepTarget] = {}
+        self._in_flight: dict[int, StepTarget] = {}
         """Arrays that threads write to, kept alive meanwhile."""
         self._counters = np.zeros((settings.num_groups, 2, settings.group_size), np.int32)
 
@@ -63,39 +62,42 @@ class NativeEngine:
     def reset(
         self, group: int, out: StepArrays, mask: Array | None = None, seed: int | None = None
     ) -> None:
-        self._turns.reset(group, partly=mask is not None)
-        seeds, key = self._seeds(group, seed)
+        self._calls.reset(group, is_masked=mask is not None)
+        seeds = self._calls.seeds(group, seed)  # of ALE's generators
+        key = random.key_of(self.settings.seed if seed is None else seed, "environment")
+        first = self.settings.first_env_id + self.settings.rows(group).start
         # After a lost life, and only there, a masked reset goes on with the same game.
         resume = mask is not None and seeds is None and self.settings.autoreset == "disabled"
+        target, keys = self._target(out), (*key, first)
         try:
-            self._batch.reset(group, self._target(out), mask, seeds, key, resume, _START_SECONDS)
+            self._batch.reset(group, target, mask, seeds, keys, resume, _START_SECONDS)
         except TimeoutError as error:
             raise EngineError(str(error)) from error
 
     def send(self, group: int, actions: Array, out: StepArrays | None = None) -> None:
-        self._turns.sending(group)
+        self._calls.send(group)
         target = None if out is None else self._target(out)
         try:
             self._batch.send(group, np.ascontiguousarray(actions, np.int64), target)
         except BaseException:
-            self._turns.refused(group)
+            self._calls.send_failed(group)
             raise
         if target is not None:
-            self._flying[group] = target
+            self._in_flight[group] = target
 
     def recv(self, group: int, out: StepArrays) -> None:
         target = self._target(out)
-        if self._flying.get(group, target) is not target:
+        if self._in_flight.get(group, target) is not target:
             raise ValueError(f"Group {group} was sent with other arrays; receive it with the same.")
-        self._turns.receive(group)
+        self._calls.receive(group)
         try:
             self._batch.recv(group, target, self.settings.wait_seconds)
         except TimeoutError as error:
             raise EngineError(str(error)) from error
-        self._flying.pop(group, None)
+        self._in_flight.pop(group, None)
 
     def poll(self, timeout_seconds: float) -> list[int]:
-        self._turns.refuse_closed()
+        self._calls.refuse_closed()
         return list(self._batch.poll(timeout_seconds))
 
     def counters(self, group: int) -> Mapping[str, Array]:
@@ -105,54 +107,38 @@ class NativeEngine:
 
     def start_recording(self, env: int) -> None:
         """Keeps the picture of every raw frame from now on, until the game starts anew."""
-        self._turns.refuse_in_flight(None, "a recording")
+        self._calls.refuse_in_flight(None, "a recording")
         self._batch.start_recording(env)
 
     def take_recorded(self, env: int) -> Array:
         """Pictures in colour since the last call, uint8 [frames, H, 160, 3]."""
-        self._turns.refuse_in_flight(None, "a recording")
+        self._calls.refuse_in_flight(None, "a recording")
         pictures: Array = self._batch.take_recorded(env)
         return pictures
 
     def snapshot(self) -> list[bytes]:
-        self._turns.refuse_in_flight(None, "a snapshot")
+        self._calls.refuse_in_flight(None, "a snapshot")
         return [self._batch.snapshot(env) for env in range(self.settings.num_envs)]
 
     def restore(self, snapshots: Sequence[bytes]) -> None:
-        self._turns.refuse_in_flight(None, "a restore")
-        if len(snapshots) != self.settings.num_envs:
-            raise ValueError(
-                f"{len(snapshots)} snapshots do not fit {self.settings.num_envs} environments."
-            )
+        self._calls.restore(snapshots)
         for env, snapshot in enumerate(snapshots):  # all or none
             self._batch.check_snapshot(env, snapshot)
         for env, snapshot in enumerate(snapshots):
             self._batch.restore(env, snapshot)
-        self._turns.restored()
-        self._seeded = [True] * self.settings.num_groups
+        self._calls.restored()
 
     def close(self) -> None:
-        if self._turns.close():
+        if self._calls.close():
             del self._batch
 
     def _target(self, out: StepArrays) -> StepTarget:
-        """The arrays as threads take them; looked at once for each."""
+        """The arrays as threads take them, in the order of their fields; made once for each."""
         found = self._targets.get(out)
         if found is None:
-            found = self._targets[out] = StepTarget(_columns(out))
+            arrays = tuple(getattr(out, field.name) for field in fields(out))
+            found = self._targets[out] = StepTarget(arrays)
         return found
-
-    def _seeds(self, group: int, seed: int | None) -> tuple[Array | None, tuple[int, int, int]]:
-        """Seeds of ALE's generators, if the streams start anew, and the key of our own."""
-        chosen = self.settings.seed if seed is None else seed
-        rows = self._turns.rows(group)
-        first = self.settings.first_env_id + rows.start
-        key = (*random.key_of(chosen, "environment"), first)
-        if seed is None and self._seeded[group]:
-            return None, key
-        self._seeded[group] = True
-        env_ids = first + np.arange(self.settings.group_size)
-        return random.seeds(chosen, "environment", env_ids), key
 
     def _spaces(self) -> Spaces:
         counts = {len(self._batch.actions(env)) for env in range(self.settings.num_envs)}
@@ -165,25 +151,8 @@ class NativeEngine:
         return spaces_of(self.settings.protocol, shape, "uint8", counts.pop())
 
 
-def _games_of_envs(settings: EngineSettings) -> list[str]:
-    game = settings.game
-    if callable(game):
-        raise ValueError(
-            f"Engine 'native' takes names of Atari games, not {game!r}; use engine='gymnasium'."
-        )
-    names = [game] * settings.num_envs if isinstance(game, str) else list(game)
-    if len(names) == 1:
-        names *= settings.num_envs
-    if len(names) != settings.num_envs:
-        raise ValueError(
-            f"{len(names)} games for {settings.num_envs} environments; name one, or one each."
-        )
-    return [games.find(name).id for name in names]
-
-
-def _choice(name: str, settings: EngineSettings) -> tuple[bytes, int, int, int]:
+def _choice(game: games.Game, settings: EngineSettings) -> tuple[bytes, int, int, int]:
     """ROM, row of the game table, mode and difficulty, as the batch wants them."""
-    game = games.find(name)
     mode = -1 if settings.mode is None else settings.mode
     difficulty = -1 if settings.difficulty is None else settings.difficulty
     return games.rom_path(game).read_bytes(), game.index, mode, difficulty
@@ -201,19 +170,4 @@ def _options(settings: EngineSettings) -> dict[str, Any]:
     }
 
 
-def _columns(out: StepArrays) -> tuple[Array, ...]:
-    return (
-        out.frame,
-        out.depth,
-        out.reward,
-        out.raw_reward,
-        out.terminated,
-        out.truncated,
-        out.life_lost,
-        out.lives,
-        out.final_frame,
-        out.start_frames,
-    )
-
-
-build: Callable[[EngineSettings], NativeEngine] = NativeEngine
+build: Callable[[EngineSettings], Engine] = NativeEngine

@@ -1,4 +1,4 @@
-"""Rules that every engine keeps in the same way: spaces, refusals, turns, rewards, depth, lives.
+"""Rules that all engines share: spaces, refusals, the order of calls, rewards, depth, lives.
 
 Takes what the environments of a group just gave; fills the fields of `StepArrays` that follow from
 it. Knows neither ale-py nor Gymnasium, and loops over no environment.
@@ -9,24 +9,26 @@ lost, and the same protocol would mean different data.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+import functools
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
+from .. import games, random
 from ..protocols import Protocol
 from ..records import Array, Spaces, StepArrays
-from .interface import Autoreset, EngineError, ProtocolRefusedError
+from .interface import Autoreset, EngineError, EngineSettings, ProtocolRefusedError
 
-Honoured = Mapping[str, Collection[object]]
+Supported = Mapping[str, Collection[object]]
 """Field of a protocol to the values that an engine can honour; fields not named are free."""
 
 
-def refuse_others(protocol: Protocol, honoured: Honoured, engine: str, nearest: str) -> None:
-    """Names every option that the engine cannot honour, and the nearest protocol."""
+def check_protocol(protocol: Protocol, supported: Supported, engine: str, nearest: str) -> None:
+    """Refuses options that the engine cannot honour by name, with the nearest protocol."""
     refused = [
         f"{field}={getattr(protocol, field)!r}"
-        for field, values in honoured.items()
+        for field, values in supported.items()
         if getattr(protocol, field) not in values
     ]
     if refused:
@@ -35,6 +37,16 @@ def refuse_others(protocol: Protocol, honoured: Honoured, engine: str, nearest: 
             f"the nearest protocol that it can is {nearest!r}.",
             nearest,
         )
+
+
+def atari_games(settings: EngineSettings, engine: str) -> list[games.Game]:
+    """The Atari game of each environment."""
+    if callable(settings.game):
+        raise ValueError(
+            f"Engine {engine!r} takes names of Atari games, not {settings.game!r}; "
+            "use engine='gymnasium'."
+        )
+    return [games.find(str(name)) for name in settings.games]
 
 
 def spaces_of(
@@ -51,32 +63,12 @@ def spaces_of(
     )
 
 
-def _as_it_is(raw: Array, out: Array) -> None:
-    np.copyto(out, raw)
-
-
-def _sign(raw: Array, out: Array) -> None:
-    np.sign(raw, out=out)
-
-
-def _clamp(raw: Array, out: Array) -> None:
-    np.clip(raw, -1.0, 1.0, out=out)
-
-
-_CLIPS: Mapping[str, Callable[[Array, Array], None]] = {
-    "none": _as_it_is,
-    "sign": _sign,
-    "clamp": _clamp,
+_CLIPS: Mapping[str, Callable[..., Array]] = {
+    "none": np.positive,
+    "sign": np.sign,
+    "clamp": functools.partial(np.clip, a_min=-1.0, a_max=1.0),
 }
-
-
-@dataclass(frozen=True)
-class EnvState:
-    """What the rules remember of one environment."""
-
-    depth: int
-    lives: int
-    ended: bool
+"""Called with raw rewards and `out`, where the clipped ones go."""
 
 
 class StepRules:
@@ -106,7 +98,7 @@ class StepRules:
         ended = out.terminated | out.truncated
         # The frame just written is the first of an episode: at once, or one step after the end.
         fresh = ended if self._autoreset == "same-step" else self._ended[rows]
-        self._clip(out.raw_reward, out.reward)
+        self._clip(out.raw_reward, out=out.reward)
         np.minimum(depth + np.uint8(1), self._stack, out=depth, casting="unsafe")
         depth[fresh] = 1
         np.copyto(out.depth, depth)
@@ -123,73 +115,90 @@ class StepRules:
                 "with a mask."
             )
 
-    def state(self) -> list[EnvState]:
+    def state(self) -> list[dict[str, Any]]:
+        """What is remembered of each environment: depth, lives, ended."""
         columns = (self._depth.tolist(), self._lives.tolist(), self._ended.tolist())
-        return [EnvState(*row) for row in zip(*columns, strict=True)]
+        names = ("depth", "lives", "ended")
+        return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
-    def load(self, states: list[EnvState]) -> None:
-        self._depth[:] = [state.depth for state in states]
-        self._lives[:] = [state.lives for state in states]
-        self._ended[:] = [state.ended for state in states]
+    def load(self, states: Sequence[Mapping[str, Any]]) -> None:
+        self._depth[:] = [state["depth"] for state in states]
+        self._lives[:] = [state["lives"] for state in states]
+        self._ended[:] = [state["ended"] for state in states]
 
 
-class Turns:
-    """Which groups wait for what: a group is reset, then sent and received in turn."""
+class GroupCalls:
+    """Order of an engine's calls: a group is reset, then sent and received in turn.
 
-    def __init__(self, num_groups: int, group_size: int) -> None:
-        self._group_size = group_size
-        self._started = [False] * num_groups
-        self._sent = [False] * num_groups
-        self._closed = False
+    One thread may send a group while another receives it.
+    """
 
-    def rows(self, group: int) -> slice:
-        return slice(group * self._group_size, (group + 1) * self._group_size)
+    def __init__(self, settings: EngineSettings) -> None:
+        self._settings = settings
+        self._is_reset = [False] * settings.num_groups
+        self._is_sent = [False] * settings.num_groups
+        self._is_seeded = [False] * settings.num_groups
+        self._is_closed = False
 
-    def reset(self, group: int, *, partly: bool) -> None:
+    def reset(self, group: int, *, is_masked: bool) -> None:
         self.refuse_in_flight(group, "a reset")
-        if partly and not self._started[group]:
+        if is_masked and not self._is_reset[group]:
             raise RuntimeError(f"Group {group} needs a whole reset before one with a mask.")
-        self._started[group] = True
+        self._is_reset[group] = True
+
+    def seeds(self, group: int, seed: int | None) -> Array | None:
+        """Seeds [b] of a reset that starts the random streams anew: the first of the group, and
+        any with a seed. None where the streams go on."""
+        if seed is None and self._is_seeded[group]:
+            return None
+        self._is_seeded[group] = True
+        chosen = self._settings.seed if seed is None else seed
+        return random.seeds(chosen, "environment", self._settings.env_ids(group))
 
     def send(self, group: int) -> None:
+        """Before the actions are passed on: another thread may receive the group meanwhile."""
         self.refuse_in_flight(group, "new actions")
-        if not self._started[group]:
+        if not self._is_reset[group]:
             raise RuntimeError(f"Group {group} was never reset; reset it before sending actions.")
-        self._sent[group] = True
+        self._is_sent[group] = True
 
-    def sending(self, group: int) -> None:
-        """The group counts as sent before the call that sends it is over, because another thread
-        may receive it meanwhile; `refused` takes that back."""
-        self.refuse_in_flight(group, "new actions")
-        self._sent[group] = True
-
-    def refused(self, group: int) -> None:
-        self._sent[group] = False
+    def send_failed(self, group: int) -> None:
+        """Takes `send` back."""
+        self._is_sent[group] = False
 
     def receive(self, group: int) -> None:
         self.refuse_closed()
-        if not self._sent[group]:
+        if not self._is_sent[group]:
             raise RuntimeError(f"Nothing was sent to group {group}; send actions before recv.")
-        self._sent[group] = False
+        self._is_sent[group] = False
+
+    def restore(self, snapshots: Sequence[bytes]) -> None:
+        """Refuses what cannot be restored now, before anything is changed."""
+        self.refuse_in_flight(None, "a restore")
+        if len(snapshots) != self._settings.num_envs:
+            raise ValueError(
+                f"There are {len(snapshots)} snapshots for {self._settings.num_envs} environments."
+            )
+
+    def restored(self) -> None:
+        self._is_reset = [True] * self._settings.num_groups
+        self._is_seeded = [True] * self._settings.num_groups
 
     def refuse_in_flight(self, group: int | None, what: str) -> None:
         """Refuses while the group, or any group for None, has results to fetch."""
         self.refuse_closed()
-        if any(self._sent) if group is None else self._sent[group]:
-            who = "A group" if group is None else f"Group {group}"
-            raise RuntimeError(f"{who} has results in flight; recv them before {what}.")
+        if any(self._is_sent) if group is None else self._is_sent[group]:
+            name = "A group" if group is None else f"Group {group}"
+            raise RuntimeError(f"{name} has results in flight; recv them before {what}.")
 
     def refuse_closed(self) -> None:
-        if self._closed:
+        if self._is_closed:
             raise EngineError("The engine is closed; build a new one.")
 
     def in_flight(self) -> list[int]:
-        return [group for group, sent in enumerate(self._sent) if sent]
-
-    def restored(self) -> None:
-        self._started = [True] * len(self._started)
+        return [group for group, is_sent in enumerate(self._is_sent) if is_sent]
 
     def close(self) -> bool:
         """True the first time."""
-        was_closed, self._closed = self._closed, True
+        was_closed, self._is_closed = self._is_closed, True
         return not was_closed

@@ -20,7 +20,7 @@ import gymnasium
 import numpy as np
 import numpy.typing as npt
 
-from ..engines import heads
+from ..engines import snapshots
 
 ID = "scanline/Catch-v0"
 Image = npt.NDArray[np.uint8]
@@ -119,22 +119,22 @@ class Catch(gymnasium.Env[Image, np.int64]):
     def restore(self, snapshot: bytes) -> None:
         try:
             state = json.loads(snapshot)
-            game = _Game(**heads.checked(state["game"], self._bounds()))
+            game = _Game(**snapshots.checked(state["game"], self._bounds()))
             self.np_random.bit_generator.state = state["random"]
         except (KeyError, TypeError, OverflowError, RecursionError) as error:
             raise ValueError("This is no snapshot of Catch.") from error
         self._game = game
 
-    def _bounds(self) -> dict[str, heads.Bound]:
-        cell = heads.Bound(int, 0, self._settings.size - 1)
+    def _bounds(self) -> dict[str, snapshots.Bound]:
+        cell = snapshots.Bound(int, 0, self._settings.size - 1)
         return {
             "row": cell,
             "column": cell,
-            "drift": heads.Bound(int, -1, 1),
+            "drift": snapshots.Bound(int, -1, 1),
             "paddle": cell,
-            "balls": heads.Bound(int, 0, self._settings.balls),
-            "lives": heads.Bound(int, 0, self._settings.lives),
-            "score": heads.SCORE,
+            "balls": snapshots.Bound(int, 0, self._settings.balls),
+            "lives": snapshots.Bound(int, 0, self._settings.lives),
+            "score": snapshots.SCORE,
         }
 
     def _drop(self) -> None:

@@ -10,23 +10,21 @@ A lost life counts as `terminated` where the protocol says that it ends the retu
 
 from __future__ import annotations
 
-import json
+import time
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from typing import Any, NamedTuple
 
-import gymnasium
 import numpy as np
 from gymnasium.error import ClosedEnvironmentError, ResetNeeded
 from gymnasium.spaces import Box, Discrete
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from ..engines import heads
 from ..engines.interface import Autoreset, Engine, EngineError
+from ..engines.snapshots import COUNT, FLAG, LIVES, SCORE, Bound, pack, unpack
 from ..records import Array, Spaces, StepArrays
-from . import checks
-from .history import History
-from .totals import Totals
+from .frame_stack import FrameStack
 
 MODES: Mapping[Autoreset, AutoresetMode] = {
     "next-step": AutoresetMode.NEXT_STEP,
@@ -48,6 +46,41 @@ class StepBuffers(NamedTuple):
 Results = tuple[Array, Array, Array, Array, dict[str, Any]]
 
 
+class EpisodeTotals:
+    """Score, length in agent steps and start time of the episodes under way, for `info`.
+
+    A lost life ends no episode here: scores are of whole games.
+    """
+
+    def __init__(self, num_envs: int) -> None:
+        self.score = np.zeros(num_envs, np.float64)
+        self.length = np.zeros(num_envs, np.int64)
+        self.waits = np.zeros(num_envs, np.bool_)  # ended, and the next step only resets
+        self._started = np.zeros(num_envs, np.float64)
+
+    def restart(self, rows: slice, mask: Array | None = None) -> None:
+        where = slice(None) if mask is None else mask
+        for column in (self.score, self.length, self.waits):
+            column[rows][where] = 0
+        self._started[rows][where] = time.perf_counter()
+
+    def add_step(
+        self, rows: slice, raw_reward: Array, ended: Array, waits: bool
+    ) -> dict[str, Array] | None:
+        """Gives return, length and time {r, l, t}, zero where none ended, if any episode did."""
+        self.score[rows] += raw_reward
+        self.length[rows] += ~self.waits[rows]
+        self.waits[rows] = ended & waits
+        if not ended.any():
+            return None
+        seconds = time.perf_counter() - self._started[rows]
+        columns = {"r": self.score[rows], "l": self.length[rows], "t": seconds}
+        episode = {name: np.where(ended, column, 0) for name, column in columns.items()}
+        self.restart(rows, ended)
+        self.waits[rows] = ended & waits
+        return episode
+
+
 class EngineVectorEnv(VectorEnv[Array, Array, Array]):
     """All environments of an engine; `scanline.make` builds it."""
 
@@ -60,16 +93,14 @@ class EngineVectorEnv(VectorEnv[Array, Array, Array]):
         self.single_action_space = Discrete(spaces.num_actions)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
-        self._rows = [
-            slice(g * self.batch_size, (g + 1) * self.batch_size)
-            for g in range(settings.num_groups)
-        ]
-        self._histories = [History(spaces, self.batch_size) for _ in self._rows]
-        self._totals = Totals(self.num_envs)
-        self._steps = _allocate(spaces, self.num_envs)
+        self._all = slice(0, self.num_envs)
+        self._steps = StepArrays.allocate(spaces, self.num_envs)
+        groups = range(settings.num_groups)
+        self._stacks = [FrameStack(spaces, _part(self._steps, settings.rows(g))) for g in groups]
+        self._totals = EpisodeTotals(self.num_envs)
         self._everywhere = np.ones(self.num_envs, np.bool_)
         self._everywhere.setflags(write=False)  # every info shares it
-        self._started = False
+        self._is_reset = False
 
     def buffers(self, num: int | None = None) -> StepBuffers:
         """Fresh arrays for `step(..., out=...)`; for `recv(out=...)` give `batch_size`."""
@@ -86,53 +117,49 @@ class EngineVectorEnv(VectorEnv[Array, Array, Array]):
     ) -> tuple[Array, dict[str, Any]]:
         """New episodes in all environments, or where `options["reset_mask"]` says."""
         self._refuse_closed()
-        mask = checks.mask((options or {}).get("reset_mask"), self.num_envs)
-        for group, rows in enumerate(self._rows):
-            own = None if mask is None else mask[rows]
+        mask = _checked_mask((options or {}).get("reset_mask"), self.num_envs)
+        for group, stack in enumerate(self._stacks):
+            own = None if mask is None else mask[self.engine.settings.rows(group)]
             if own is None or own.any():
-                self.engine.reset(group, self._step_arrays(group), own, seed)
-        self._totals.restart(slice(0, self.num_envs), mask)
-        self._started = True
-        observations = self.buffers().observations
-        self._write_observations(observations)
-        return observations, self._dense_info(slice(0, self.num_envs))
+                self.engine.reset(group, stack.arrays, own, seed)
+        self._totals.restart(self._all, mask)
+        self._is_reset = True
+        return self._observations(), self._dense_info(self._all)
 
     def step(self, actions: Array, out: StepBuffers | None = None) -> Results:
         """One agent step of every environment; fills `out` if given."""
         self.send(actions)
-        for group in range(len(self._rows)):
+        for group in range(len(self._stacks)):
             self._receive(group)
-        return self._results(slice(0, self.num_envs), out)
+        return self._results(self._all, out)
 
     def send(self, actions: Array, env_ids: Array | None = None) -> None:
-        """Hands actions to whole groups of `batch_size` environments; returns at once."""
+        """Sends actions to whole groups of `batch_size` environments; returns at once."""
         self._refuse_closed()
-        if not self._started:
+        if not self._is_reset:
             raise ResetNeeded("Call reset() before the first step.")
-        chosen, groups = checks.groups(env_ids, self.num_envs, self.batch_size)
-        checked = checks.actions(actions, len(chosen), self.engine.spaces.num_actions)
-        checked = checked[np.argsort(chosen)]
-        for place, group in enumerate(groups):
-            start = place * self.batch_size
-            self.engine.send(group, checked[start : start + self.batch_size])
+        chosen, groups = _checked_groups(env_ids, self.num_envs, self.batch_size)
+        checked = _checked_actions(actions, len(chosen), self.engine.spaces.num_actions)
+        parts = checked[np.argsort(chosen)].reshape(len(groups), self.batch_size)
+        for group, part in zip(groups, parts, strict=True):
+            self.engine.send(group, part)
 
     def recv(self, out: StepBuffers | None = None) -> Results:
-        """The results of the first group that is ready; `info["env_id"]` says whose."""
+        """The results of the first group that is ready, whose numbers are `info["env_id"]`."""
         self._refuse_closed()
         group = 0
-        if len(self._rows) > 1:
+        if len(self._stacks) > 1:
             ready = self.engine.poll(self.engine.settings.wait_seconds)
             if not ready:
                 raise EngineError("No group has results; send actions before recv.")
             group = ready[0]
         self._receive(group)
-        return self._results(self._rows[group], out)
+        return self._results(self.engine.settings.rows(group), out)
 
     def snapshot(self) -> list[bytes]:
         """The whole state of every environment, its frames and totals included."""
         self._refuse_closed()
-        inner = self.engine.snapshot()
-        return [self._packed(env, inner[env]) for env in range(self.num_envs)]
+        return [self._packed(env, inner) for env, inner in enumerate(self.engine.snapshot())]
 
     def restore(self, snapshots: Sequence[bytes]) -> Array:
         """Continues every environment from its snapshot; gives the observations there.
@@ -142,51 +169,59 @@ class EngineVectorEnv(VectorEnv[Array, Array, Array]):
         self._refuse_closed()
         parts = [_unpacked(snapshot, self.engine.spaces) for snapshot in snapshots]
         self.engine.restore([inner for _, _, inner in parts])
-        for env, (head, window, _) in enumerate(parts):
+        for env, (header, window, _) in enumerate(parts):
             group, row = divmod(env, self.batch_size)
-            self._histories[group].load_window(row, head["depth"], window)
-            self._totals.score[env] = head["score"]
-            self._totals.length[env] = head["length"]
-            self._totals.waits[env] = head["waits"]
-            self._steps.lives[env] = head["lives"]
-        self._started = True
-        observations = self.buffers().observations
-        self._write_observations(observations)
-        return observations
+            self._stacks[group].load_window(row, header["depth"], window)
+            self._totals.score[env] = header["score"]
+            self._totals.length[env] = header["length"]
+            self._totals.waits[env] = header["waits"]
+            self._steps.lives[env] = header["lives"]
+        self._is_reset = True
+        return self._observations()
 
     def close_extras(self, **kwargs: Any) -> None:
         self.engine.close()
 
     def _receive(self, group: int) -> None:
-        self._histories[group].advance()
-        self.engine.recv(group, self._step_arrays(group))
+        stack = self._stacks[group]
+        stack.advance()
+        self.engine.recv(group, stack.arrays)
 
     def _results(self, rows: slice, out: StepBuffers | None) -> Results:
-        steps, num = self._steps, rows.stop - rows.start
-        filled = self.buffers(num) if out is None else out
-        ended = steps.terminated[rows] | steps.truncated[rows]
-        over = steps.terminated[rows].copy()
-        if self.engine.spaces.life_loss_ends_return:
-            over |= steps.life_lost[rows]
+        steps = self._steps
+        filled = self.buffers(rows.stop - rows.start) if out is None else out
         self._write_observations(filled.observations, rows)
         np.copyto(filled.rewards, steps.reward[rows])
-        np.copyto(filled.terminations, over)
+        np.copyto(filled.terminations, steps.terminated[rows])
+        if self.engine.spaces.life_loss_ends_return:
+            np.logical_or(filled.terminations, steps.life_lost[rows], out=filled.terminations)
         np.copyto(filled.truncations, steps.truncated[rows])
         info = self._dense_info(rows)
-        self._add_ends(info, rows, ended, filled)
+        self._add_ends(info, rows, filled)
         return (*filled, info)
 
-    def _write_observations(self, out: Array, rows: slice | None = None) -> None:
-        first = 0 if rows is None else rows.start
-        for group, own in enumerate(self._rows):
-            if rows is None or rows.start <= own.start < rows.stop:
-                self._histories[group].write(out[own.start - first : own.stop - first])
+    def _observations(self) -> Array:
+        observations = self.buffers().observations
+        self._write_observations(observations, self._all)
+        return observations
+
+    def _write_observations(self, out: Array, rows: slice) -> None:
+        for group in self._groups(rows):
+            self._stacks[group].write(self._rows_of(group, out, rows))
+
+    def _groups(self, rows: slice) -> range:
+        return range(rows.start // self.batch_size, rows.stop // self.batch_size)
+
+    def _rows_of(self, group: int, array: Array, rows: slice) -> Array:
+        """A group's part of an array that holds these rows."""
+        first = group * self.batch_size - rows.start
+        part: Array = array[first : first + self.batch_size]
+        return part
 
     def _dense_info(self, rows: slice) -> dict[str, Any]:
         """What every environment reports at every step, each key with its mask."""
         steps = self._steps
-        groups = range(rows.start // self.batch_size, rows.stop // self.batch_size)
-        counters = [self.engine.counters(group) for group in groups]
+        counters = [self.engine.counters(group) for group in self._groups(rows)]
         info: dict[str, Any] = {
             "env_id": np.arange(rows.start, rows.stop),
             "lives": steps.lives[rows].copy(),
@@ -197,100 +232,111 @@ class EngineVectorEnv(VectorEnv[Array, Array, Array]):
         info.update({f"_{name}": self._everywhere[rows] for name in list(info)})
         return info
 
-    def _add_ends(
-        self, info: dict[str, Any], rows: slice, ended: Array, filled: StepBuffers
-    ) -> None:
-        waits = self.engine.settings.autoreset == "next-step"
-        episode = self._totals.note(rows, self._steps.raw_reward[rows], ended, waits)
-        if episode is not None:
-            info["episode"], info["_episode"] = episode, ended
+    def _add_ends(self, info: dict[str, Any], rows: slice, filled: StepBuffers) -> None:
+        steps, autoreset = self._steps, self.engine.settings.autoreset
+        ended = steps.terminated[rows] | steps.truncated[rows]
+        waits = autoreset == "next-step"
+        episode = self._totals.add_step(rows, steps.raw_reward[rows], ended, waits)
+        ends = {} if episode is None else {"episode": episode, "_episode": ended}
+        info.update(ends)
         over = filled.terminations | filled.truncations
-        if self.engine.settings.autoreset == "same-step" and over.any():
-            info["final_obs"], info["_final_obs"] = self._final_observations(rows, filled), over
-            final = {} if episode is None else {"episode": episode, "_episode": ended}
-            info["final_info"], info["_final_info"] = final, over
+        if autoreset == "same-step" and over.any():
+            info["final_obs"], info["_final_obs"] = self._final(rows, ended, filled), over
+            info["final_info"], info["_final_info"] = ends, over
 
-    def _final_observations(self, rows: slice, filled: StepBuffers) -> Array:
+    def _final(self, rows: slice, ended: Array, filled: StepBuffers) -> Array:
         """True last observations where an episode ended; after a lost life, the current ones."""
         final: Array = filled.observations.copy()
-        ended = self._steps.terminated | self._steps.truncated
-        for group, own in enumerate(self._rows):
-            if rows.start <= own.start < rows.stop and ended[own].any():
-                place = final[own.start - rows.start : own.stop - rows.start]
-                frames = self._steps.final_frame[own]
-                self._histories[group].write_final(place, np.flatnonzero(ended[own]), frames)
+        for group in self._groups(rows):
+            own = np.flatnonzero(self._rows_of(group, ended, rows))
+            if own.size:
+                self._stacks[group].write_final(self._rows_of(group, final, rows), own)
         return final
-
-    def _step_arrays(self, group: int) -> StepArrays:
-        rows, steps, history = self._rows[group], self._steps, self._histories[group]
-        return StepArrays(
-            frame=history.newest,
-            depth=history.depth,
-            reward=steps.reward[rows],
-            raw_reward=steps.raw_reward[rows],
-            terminated=steps.terminated[rows],
-            truncated=steps.truncated[rows],
-            life_lost=steps.life_lost[rows],
-            lives=steps.lives[rows],
-            final_frame=steps.final_frame[rows],
-            start_frames=history.start_frames,
-        )
 
     def _packed(self, env: int, inner: bytes) -> bytes:
         group, row = divmod(env, self.batch_size)
-        window = self._histories[group].window_of(row)
-        head = {
-            "depth": int(self._histories[group].depth[row]),
+        window = self._stacks[group].window_of(row)
+        header = {
+            "depth": int(self._steps.depth[env]),
             "score": float(self._totals.score[env]),
             "length": int(self._totals.length[env]),
             "waits": bool(self._totals.waits[env]),
             "lives": int(self._steps.lives[env]),
             "window_bytes": len(window),
         }
-        return _MAGIC + json.dumps(head).encode() + b"\n" + window + inner
+        return pack(_MAGIC, header, window + inner)
 
     def _refuse_closed(self) -> None:
         if self.closed:
             raise ClosedEnvironmentError("The environment is closed; make a new one.")
 
 
-def _observation_space(spaces: Spaces) -> gymnasium.spaces.Box:
+def _observation_space(spaces: Spaces) -> Box:
     if spaces.frame_dtype == "uint8":
         return Box(0, 255, spaces.observation_shape, np.uint8)
     return Box(-np.inf, np.inf, spaces.observation_shape, np.float32)
 
 
-def _allocate(spaces: Spaces, num_envs: int) -> StepArrays:
-    """Arrays of one step of all environments, but for those that the histories keep."""
-
-    def column(dtype: type) -> Array:
-        return np.zeros(num_envs, dtype)
-
-    return StepArrays(
-        frame=np.empty(0),
-        depth=np.empty(0),
-        reward=column(np.float32),
-        raw_reward=column(np.float32),
-        terminated=column(np.bool_),
-        truncated=column(np.bool_),
-        life_lost=column(np.bool_),
-        lives=column(np.int32),
-        final_frame=np.zeros((num_envs, *spaces.frame_shape), spaces.frame_dtype),
-        start_frames=np.empty(0),
-    )
+def _part(steps: StepArrays, rows: slice) -> StepArrays:
+    """Views of some environments' rows."""
+    return StepArrays(**{field.name: getattr(steps, field.name)[rows] for field in fields(steps)})
 
 
 def _unpacked(snapshot: bytes, spaces: Spaces) -> tuple[dict[str, Any], bytes, bytes]:
-    if not snapshot.startswith(_MAGIC):
-        raise ValueError("This is no snapshot of a scanline vector environment, version 2.")
-    head_text, _, body = snapshot[len(_MAGIC) :].partition(b"\n")
+    """Header, frames of the window, and the engine's own snapshot."""
     size = int(np.prod(spaces.observation_shape)) * np.dtype(spaces.frame_dtype).itemsize
     bounds = {
-        "depth": heads.Bound(int, 1, spaces.stack),
-        "score": heads.SCORE,
-        "length": heads.COUNT,
-        "waits": heads.FLAG,
-        "lives": heads.LIVES,
-        "window_bytes": heads.Bound(int, size, min(size, len(body))),
+        "depth": Bound(int, 1, spaces.stack),
+        "score": SCORE,
+        "length": COUNT,
+        "waits": FLAG,
+        "lives": LIVES,
+        "window_bytes": Bound(int, size, size),
     }
-    return heads.read(head_text, bounds), body[:size], body[size:]
+    owner = "a scanline vector environment, version 2"
+    header, body = unpack(_MAGIC, snapshot, bounds, owner)
+    if len(body) < size:
+        raise ValueError("This snapshot cannot be restored because its window_bytes are cut off.")
+    return header, body[:size], body[size:]
+
+
+def _checked_actions(given: Any, num: int, num_actions: int) -> Array:
+    """One action per environment, as int64."""
+    found = np.asarray(given)
+    if found.shape != (num,):
+        raise ValueError(f"actions have shape {found.shape}; give one per environment, {(num,)}.")
+    if not np.issubdtype(found.dtype, np.integer):
+        raise TypeError(f"actions are {found.dtype}; give integers, such as int64.")
+    if found.min() < 0 or found.max() >= num_actions:
+        raise ValueError(
+            f"actions are {found.min()} to {found.max()}; they must lie in 0..{num_actions - 1}."
+        )
+    return found.astype(np.int64, copy=False)
+
+
+def _checked_groups(env_ids: Any, num_envs: int, batch_size: int) -> tuple[Array, list[int]]:
+    """The environments in the order given, and the whole groups that they make."""
+    chosen = np.arange(num_envs) if env_ids is None else np.asarray(env_ids)
+    found = np.unique(chosen // batch_size)
+    whole = (found[:, None] * batch_size + np.arange(batch_size)).ravel()
+    fits = whole.size > 0 and whole[0] >= 0 and whole[-1] < num_envs
+    if not fits or not np.array_equal(np.sort(chosen), whole):
+        raise ValueError(
+            f"env_ids {chosen.tolist()} are not whole groups of {batch_size} of the {num_envs} "
+            "environments; send what recv gave, or all."
+        )
+    return chosen, found.tolist()
+
+
+def _checked_mask(given: Any, num_envs: int) -> Array | None:
+    """A reset mask, or None for all environments."""
+    if given is None:
+        return None
+    if not isinstance(given, np.ndarray) or given.dtype != np.bool_:
+        raise TypeError("options['reset_mask'] must be a boolean NumPy array.")
+    if given.shape != (num_envs,) or not given.any():
+        raise ValueError(
+            f"options['reset_mask'] has shape {given.shape} and names {int(given.sum())} "
+            f"environments; it must have shape {(num_envs,)} and name at least one."
+        )
+    return given

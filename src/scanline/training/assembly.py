@@ -242,7 +242,7 @@ def assemble(
     """Settings to the parts of one learner."""
     learners, attachments = learners or Learners(), attachments or Attachments()
     share_cores(plan, learners)
-    with engines.pinned(plan.run.pin_cores):
+    with processes.pinned(plan.run.pin_cores):
         built, plan = fitting_engines(plan, say, learners, attachments.pause)
     try:
         return wire(plan, built, mark, say, attachments, learners)

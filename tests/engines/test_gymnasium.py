@@ -201,7 +201,7 @@ def test_a_failure_at_birth_is_told_and_leaves_nothing() -> None:
     assert children() == before
 
 
-def test_groups_smaller_than_the_crew_spread_over_it() -> None:
+def test_groups_smaller_than_the_pool_spread_over_it() -> None:
     data = play(toy_envs.Blocks, 12, num_workers=2, num_groups=3)
     for name, column in play(toy_envs.Blocks, 12).items():
         np.testing.assert_array_equal(column, data[name], name)
@@ -243,7 +243,7 @@ def test_atari_ids_play_without_being_imported_by_us() -> None:
 
 
 def test_workers_start_without_torch() -> None:
-    program = "import sys, scanline.engines.workforce; sys.exit('torch' in sys.modules)"
+    program = "import sys, scanline.engines.gymnasium_workers; sys.exit('torch' in sys.modules)"
     source = Path(toys.engines.__file__).parents[2]
     env = {**os.environ, "PYTHONPATH": str(source)}
     subprocess.run([sys.executable, "-c", program], check=True, env=env)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from toys import build
 
-from scanline import engines, processes
+from scanline import processes
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="pinning needs Linux")
 
@@ -25,7 +25,7 @@ def threads() -> set[int]:
 @pytest.mark.parametrize("is_wanted", [True, False])
 def test_threads_of_the_emulator_get_the_granted_cores_in_turn(is_wanted: bool) -> None:
     granted, before = processes.granted_core_ids(), threads()
-    with engines.pinned(is_wanted):
+    with processes.pinned(is_wanted):
         engine = build("native", "pong", num_envs=3, num_threads=3)
     found = cores_of_new(before, threads())
     engine.close()
@@ -37,9 +37,9 @@ def test_threads_of_the_emulator_get_the_granted_cores_in_turn(is_wanted: bool) 
 
 def test_worker_processes_get_the_granted_cores_in_turn() -> None:
     granted = processes.granted_core_ids()
-    with engines.pinned(True):
+    with processes.pinned(True):
         engine = build("gymnasium", "scanline/Catch-v0", num_envs=4, num_workers=2)
-    workers = engine._force._crew.workers  # type: ignore[attr-defined]
+    workers = engine._workers._pool.workers  # type: ignore[attr-defined]
     found = [os.sched_getaffinity(worker.process.pid) for worker in workers]
     engine.close()
     assert found == [{granted[n % len(granted)]} for n in range(2)]
@@ -49,7 +49,7 @@ def test_cores_that_the_system_does_not_grant_are_not_used() -> None:
     granted = processes.granted_core_ids()
     processes.bind(0, granted[-1:])
     try:
-        with engines.pinned(True):
+        with processes.pinned(True):
             engine = build("native", "pong", num_envs=2, num_threads=2)
         mine = {frozenset(os.sched_getaffinity(task)) for task in threads()}
         engine.close()
@@ -61,5 +61,5 @@ def test_cores_that_the_system_does_not_grant_are_not_used() -> None:
 
 def test_another_system_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
-    with pytest.raises(ValueError, match="needs Linux"), engines.pinned(True):
+    with pytest.raises(ValueError, match="needs Linux"), processes.pinned(True):
         pass
