@@ -17,10 +17,10 @@ import time
 from pathlib import Path
 from typing import Any
 
+from scanline.machine import machine_record
 from scanline.processes import granted_core_ids
 from scanline.queue.folder import Queue
 from scanline.queue.sweep import made_of
-from scanline.runs.machine import machine_record
 
 
 def packed(game: str, cores: int, slots: int, given: argparse.Namespace) -> dict[str, Any]:

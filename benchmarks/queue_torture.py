@@ -29,10 +29,10 @@ from pathlib import Path
 from typing import Any
 
 import scanline
+from scanline.machine import machine_record
 from scanline.queue.cells import Cell
 from scanline.queue.folder import Queue
 from scanline.queue.result import read_result, weights_sha256
-from scanline.runs.machine import machine_record
 from scanline.training import carry_out
 
 CATCH = "scanline/Catch-v0"

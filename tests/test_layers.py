@@ -20,9 +20,9 @@ LEVELS = [
     {"errors", "tables", "native_arrays"},
     {
         *("stacks", "random", "schedules", "protocols", "games"),
-        *("processes", "threads", "returns"),
+        *("files", "processes", "threads", "returns"),
     },
-    {"records", "settings"},
+    {"machine", "records", "settings"},
     {"interfaces"},
     {"engines", "networks", "acting", "stores", "algorithms", "parameters", "reports"},
     {"samplers", "envs"},

@@ -70,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         return _unread()
     except OSError as error:
-        from .runs.durable import refusal_of
+        from .files import refusal_of
 
         if not (sentence := refusal_of(error)):
             raise
@@ -311,7 +311,7 @@ class ReportOptions:
 
 def _report(words: list[str]) -> int:
     from . import reports
-    from .runs.durable import disk_errors
+    from .files import disk_errors
 
     if not words:
         raise RefusedError("report needs the folder of a run, e.g. `scanline report runs/x`.")

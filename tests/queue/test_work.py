@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 import small_disk
+from scanline.files import DiskError
 from scanline.queue import child
 from scanline.queue.cells import Cell
 from scanline.queue.code import Permission
 from scanline.queue.folder import Queue, Ticket
 from scanline.queue.work import Worker, WorkSettings
-from scanline.runs.durable import DiskError
 
 LEASE = 10.0
 

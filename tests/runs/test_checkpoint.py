@@ -26,7 +26,7 @@ from scanline.runs.checkpoint import (
     DamagedCheckpointWarning,
     load_latest,
 )
-from scanline.runs.durable import DiskError
+from scanline.files import DiskError
 
 
 def state_at(step: int, size: int = 8) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from scanline.runs.lock import LOCK, Lock, LockedError
-from scanline.runs.machine import is_running, process_start
+from scanline.machine import process_start
 
 
 def test_a_second_writer_is_refused_until_the_first_is_done(tmp_path: Path) -> None:
@@ -98,5 +98,5 @@ def test_zombies_do_not_run() -> None:
     assert process.stdout is not None
     process.stdout.read()  # its end, so the process is over or about to be
     os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-    assert not is_running(process.pid, process_start(process.pid))
+    assert process_start(process.pid) is None
     process.communicate()

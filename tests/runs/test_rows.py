@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from scanline.runs.durable import DiskError
+from scanline.files import DiskError
 from scanline.runs.rows import RowFiles
 
 

@@ -16,7 +16,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from ..runs.durable import UNFINISHED, sync_folder, write_synced
+from ..files import UNFINISHED, sync_folder, write_synced
 from ..runs.lock import LOCK
 
 _CHECKPOINTS, _SEGMENTS = "checkpoints", "segments"

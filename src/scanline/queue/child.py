@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import UserError
-from ..runs.durable import DiskError, refusal_of
+from ..files import DiskError, refusal_of
 
 if TYPE_CHECKING:
     from ..runs.stopping import Signals

@@ -17,7 +17,7 @@ from typing import Any
 import tyro
 
 from ..errors import RefusedError
-from ..runs.durable import disk_errors, replace_file
+from ..files import disk_errors, replace_file
 from ..tables import Table
 from . import comparison_page, human_scores
 from .compare import Comparison, Figures, compare

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Literal
 
 from ..errors import UserError
-from ..runs.durable import disk_errors, refusal_of, replace_file, sync_folder, write_synced
+from ..files import disk_errors, refusal_of, replace_file, sync_folder, write_synced
 from . import attempts
 from .cells import VERSION, Cell, CellError, read_cell
 

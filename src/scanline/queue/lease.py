@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ..runs.durable import replace_file
+from ..files import json_object, replace_file
 
 LEASE_SECONDS = 120.0
 """Seconds without a heartbeat after which a cell is taken over."""
@@ -75,11 +75,7 @@ class Watch:
 
 def read_lease(path: Path) -> dict[str, Any]:
     """What a lease says; nothing where it cannot be read."""
-    try:
-        record = json.loads(_content(path))
-    except (ValueError, RecursionError):
-        return {}
-    return record if isinstance(record, dict) else {}
+    return json_object(_content(path)) or {}
 
 
 def _content(path: Path) -> bytes:

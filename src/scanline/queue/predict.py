@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from .. import settings, training
+from ..files import replace_file
 from ..recipes import trust
 from ..reports import runs as reports
-from ..runs.durable import replace_file
 from ..training import Plan
 from .cells import VERSION, Cell
 

@@ -16,8 +16,8 @@ from typing import Any
 import safetensors.torch
 
 from .. import training
+from ..files import disk_errors, json_object, replace_file, sha256
 from ..runs.checkpoint import load_latest
-from ..runs.durable import disk_errors, replace_file, sha256
 from ..training import Plan, Run
 from .cells import Cell
 
@@ -69,7 +69,7 @@ def weights_sha256(folder: Path) -> str:
 def read_result(run: Path) -> dict[str, Any] | None:
     """The result of a run folder; None where there is none that can be read."""
     try:
-        record = json.loads((run / RESULT).read_bytes())
-    except (OSError, ValueError, RecursionError):
+        record = json_object((run / RESULT).read_bytes()) or {}
+    except OSError:
         return None
-    return record if isinstance(record, dict) and record.get("format_version") == 1 else None
+    return record if record.get("format_version") == 1 else None

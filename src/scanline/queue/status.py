@@ -6,12 +6,12 @@ Knows no process: all it says stands in files. What is damaged is shown as damag
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from ..errors import UserError
+from ..files import json_object
 from ..tables import Table
 from .cells import Cell
 from .folder import STATES, Queue, State, Ticket, lines_of
@@ -101,10 +101,9 @@ def _last_row(path: Path) -> dict[str, Any]:
         with open(path, "rb") as file:
             file.seek(max(path.stat().st_size - _TAIL_BYTES, 0))
             lines = file.read().split(b"\n")[:-1]
-        row = json.loads(lines[-1]) if lines else {}
-    except (OSError, ValueError, RecursionError):
+    except OSError:
         return {}
-    return row if isinstance(row, dict) else {}
+    return (json_object(lines[-1]) if lines else None) or {}
 
 
 def _outcome(run: Path) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from typing import Protocol
 
 from .. import processes
 from ..errors import UserError
-from ..runs.durable import DiskError
+from ..files import DiskError
 from . import child
 from .cells import VERSION, Cell
 from .child import Order

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..errors import UserError
+from ..files import read_json_lines
 from ..settings import nested_deeper
 
 Row = Mapping[str, Any]
@@ -35,11 +36,11 @@ class RunFiles:
     path: Path
     record: Row
     """`settings.json`: settings, versions, machine, when it began."""
-    rows: list[Row]
+    rows: Sequence[Row]
     """`progress.jsonl`"""
-    rates: list[Row]
+    rates: Sequence[Row]
     """`rates.jsonl`, one for every row of the log."""
-    evaluations: list[Row]
+    evaluations: Sequence[Row]
     """`evaluations.jsonl`, where the run paused for them."""
 
     @property
@@ -94,7 +95,7 @@ def read_run(path: Path) -> RunFiles:
     if not _is_record(record):
         raise ReportError(f"{path / 'settings.json'} cannot be read: it is not what a run writes.")
     files = ("progress.jsonl", "rates.jsonl", "evaluations.jsonl")
-    return RunFiles(path, record, *(list(_rows(path / name)) for name in files))
+    return RunFiles(path, record, *(read_json_lines(path / name) for name in files))
 
 
 def _is_record(record: Any) -> bool:
@@ -121,18 +122,6 @@ def number(value: Any) -> float | None:
 def _points(rows: Iterable[Row], name: str, over: str) -> Points:
     places = ((number(row.get(over)), number(row.get(name))) for row in rows)
     return [(x, y) for x, y in places if x is not None and y is not None]
-
-
-def _rows(path: Path) -> Iterator[Row]:
-    """Complete rows, up to the first line that is none."""
-    for line in path.read_bytes().splitlines() if path.exists() else []:
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError):
-            return
-        if not isinstance(row, dict):
-            return
-        yield row
 
 
 def flat(values: Row, prefix: str = "") -> dict[str, Any]:

@@ -25,7 +25,7 @@ import safetensors.torch
 
 from ..errors import UserError
 from ..records import State
-from .durable import (UNFINISHED, disk_errors, remove_folder, remove_unfinished, sha256, sync_folder, write_synced)
+from ..files import (UNFINISHED, disk_errors, remove_folder, remove_unfinished, sha256, sync_folder, write_synced)
 from .segments import (DamagedFile, Segments, checked_bytes, read_checked)
 from .trees import (SegmentFile, put_together, take_apart)
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ..records import State
-from .durable import (disk_errors, replace_file)
+from ..files import (disk_errors, replace_file)
 
 EVALUATIONS = "evaluations.jsonl"
 Evaluate = Callable[[int], Mapping[str, Any]]

@@ -20,9 +20,9 @@ from typing import Any
 
 from ..errors import UserError
 from ..settings import (ABSENT, Difference, differences, nested_deeper, plain)
-from .durable import (UNFINISHED, disk_errors, replace_file)
+from ..files import (UNFINISHED, disk_errors, replace_file)
 from .lock import (LOCK, Lock)
-from .machine import machine_record
+from ..machine import machine_record
 
 SETTINGS = "settings.json"
 FORMAT_VERSION = 1

@@ -29,7 +29,7 @@ from ..interfaces import (Metric, Saved)
 from . import exactness
 from .checkpoint import (Checkpoint, Checkpoints, CheckpointSettings)
 from .clock import (EVALUATION, OTHER)
-from .durable import DiskError
+from ..files import DiskError
 from .evaluating import Evaluations
 from .exactness import (Exactness, reasons_in)
 from .folder import RunFolder

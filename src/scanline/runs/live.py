@@ -25,7 +25,8 @@ from rich.live import Live
 from rich.text import Text
 
 from .advice import Load
-from .machine import (cpu_seconds, num_cores, total_memory_bytes, used_memory_bytes)
+from ..machine import cpu_seconds, total_memory_bytes, used_memory_bytes
+from ..processes import granted_cores
 from .picture import (View, last_word, line, picture)
 from .progress import Progress
 from .stopping import (Limits, Stop, say_on_stderr)
@@ -219,7 +220,7 @@ def _load(old: _Sample, now: _Sample, split: dict[str, float]) -> Load:
     cpu_seconds = now.cpu_seconds - old.cpu_seconds
     return Load(
         split_seconds=split,
-        num_cores=num_cores(),
+        num_cores=granted_cores(),
         busy_cores=cpu_seconds / clock_seconds if clock_seconds > 0 else None,
         memory_bytes=used_memory_bytes(),
         total_memory_bytes=total_memory_bytes(),

@@ -20,7 +20,7 @@ from torch import Tensor
 from ..records import (EpisodeEnd, Slot, State)
 from ..interfaces import (Metric)
 from .clock import TimeSplit
-from .machine import used_memory_bytes
+from ..machine import used_memory_bytes
 from .rows import RowFiles
 from .scores import Scores
 

@@ -20,7 +20,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from .durable import (disk_errors, refuse_removed, replace_file)
+from ..files import disk_errors, read_json_lines, refuse_removed, replace_file
 from .events import EventFile
 
 PROGRESS, TABLE, RATES = "progress.jsonl", "progress.csv", "rates.jsonl"
@@ -79,7 +79,7 @@ class RowFiles:
             return
         self._columns += new
         self._table.close()
-        self._rewrite_table(_read_rows(self._folder / PROGRESS)[0])
+        self._rewrite_table(read_json_lines(self._folder / PROGRESS))
         self._table = self._open_table()
 
     def _rewrite_table(self, rows: list[dict[str, Any]]) -> None:
@@ -97,34 +97,19 @@ class RowFiles:
         self._events.write(points, int(row[STEP] or 0))
 
 
-def _read_rows(path: Path) -> tuple[list[dict[str, Any]], list[int]]:
-    """The complete rows of a file, up to a line that a crash cut, and where each one ends."""
-    rows: list[dict[str, Any]] = []
-    ends: list[int] = []
-    for line in path.read_bytes().splitlines(keepends=True) if path.exists() else []:
-        try:
-            row = json.loads(line) if line.endswith(b"\n") else None
-        except ValueError:
-            row = None
-        if not isinstance(row, dict):
-            break
-        rows.append(row)
-        ends.append((ends[-1] if ends else 0) + len(line))
-    return rows, ends
-
-
 def _cut_back(path: Path, num_rows: int) -> list[dict[str, Any]]:
-    rows, ends = _read_rows(path)
+    rows = read_json_lines(path)
     if len(rows) < num_rows:
         warnings.warn(
             f"{path} holds {len(rows)} rows where the checkpoint counts {num_rows}; "
             "the curve will have a gap.",
             stacklevel=4,
         )
-    num_rows = min(num_rows, len(rows))
+    rows = rows[:num_rows]
     if path.exists():
-        os.truncate(path, ends[num_rows - 1] if num_rows else 0)
-    return rows[:num_rows]
+        lines = path.read_bytes().splitlines(keepends=True)[: len(rows)]
+        os.truncate(path, sum(map(len, lines)))
+    return rows
 
 
 def _columns(rows: list[dict[str, Any]]) -> list[str]:

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from ..records import (Array, State)
-from .durable import (disk_errors, replace_file, sha256)
+from ..files import (disk_errors, replace_file, sha256)
 from .trees import SegmentFile
 
 

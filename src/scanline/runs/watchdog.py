@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
-from .durable import disk_errors
+from ..files import disk_errors
 
 REPORT = "stuck.txt"
 _CHECKS_PER_WAIT = 8

@@ -18,10 +18,10 @@ from .. import engines, evaluation, protocols, random
 from ..engines import Engine
 from ..errors import refusals
 from ..evaluation import EvaluatedPolicy, EvaluationScores
+from ..files import disk_errors
 from ..recipes import Recipe
 from ..records import Array
 from ..runs import checkpoint
-from ..runs.durable import disk_errors
 from ..runs.evaluating import Evaluations
 from .assembly import engine_settings
 from .models import build_learner

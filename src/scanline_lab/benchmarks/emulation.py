@@ -18,7 +18,7 @@ from pathlib import Path
 from scanline import games as game_names
 from scanline.engines import ResetKind
 from scanline.errors import MissingPackageError, refusals
-from scanline.runs.machine import num_cores
+from scanline.processes import granted_cores
 
 from . import stepping
 from .options import Numbers, Words
@@ -80,7 +80,7 @@ class Contender:
 
 def run(bench: EmulationBench, say: Callable[[str], None] = print) -> list[Row]:
     """Rows of all games, sizes and engines."""
-    threads = bench.num_threads or (num_cores(),)
+    threads = bench.num_threads or (granted_cores(),)
     bench = replace(bench, engines=installed(bench.engines, say))
     rows = []
     for game in expand(bench.games):

@@ -16,8 +16,8 @@ from typing import Any
 import numpy
 import torch
 
-from scanline.runs.durable import replace_file
-from scanline.runs.machine import machine_record
+from scanline.files import replace_file
+from scanline.machine import machine_record
 from scanline.tables import aligned
 
 Row = dict[str, Any]

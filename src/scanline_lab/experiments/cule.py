@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from scanline.processes import granted_cores
 from scanline.recipes.cule import vtrace_name
-from scanline.runs.machine import num_cores
 from scanline.tables import Table
 
 from ..timing import Stretch
@@ -191,7 +191,9 @@ def systems_tables(scale: Scale, results: Results) -> list[Table]:
         paper = PAPER_SYSTEMS.get((kind, int(num)), (None, None, None))
         rows.append([name, result["raw_fps"] / 1e3, result["ups"], *paper])
     columns = ("algorithm-engine-envs", "KFPS", "UPS", "paper Gym", "CuLE CPU", "CuLE GPU")
-    title = f"Table 4: thousand raw frames/s while training on {num_cores()} cores without a GPU"
+    title = (
+        f"Table 4: thousand raw frames/s while training on {granted_cores()} cores without a GPU"
+    )
     return [Table(title=title, columns=columns, rows=rows, digits=1)]
 
 

@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from scanline.errors import RefusedError, UserError
-from scanline.runs.durable import disk_errors, replace_file
+from scanline.files import disk_errors, replace_file
+from scanline.machine import machine_record
 from scanline.runs.folder import versions
 from scanline.runs.lock import Lock
-from scanline.runs.machine import machine_record
 from scanline.tables import Table
 
 from . import over_queue

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from scanline.machine import cpu_seconds
 from scanline.processes import granted_cores
-from scanline.runs.machine import cpu_seconds
 from scanline.tables import Table
 
 from ..timing import Stretch

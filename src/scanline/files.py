@@ -1,23 +1,25 @@
-"""Files that survive a crash, and disk errors in one sentence.
+"""Files that survive a crash, rows of JSON, and disk errors in one sentence.
 
-Takes paths and bytes; gives files that are either complete or absent.
+Takes paths and bytes; gives files that are either complete or absent, and the objects in them.
 Knows nothing of checkpoints, logs or settings.
 
 A rename is atomic only for names; the bytes must be on the disk before it, and the folder's entry
-after it. Whoever writes a run's files does it through these few functions.
+after it. All files of runs, reports and queues are written by these few functions.
 """
 
 from __future__ import annotations
 
 import errno
 import hashlib
+import json
 import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
-from ..errors import UserError
+from .errors import UserError
 
 UNFINISHED = ".writing-"
 """Start of every name that is not complete yet; what bears it after a crash may be removed."""
@@ -117,3 +119,23 @@ def remove_unfinished(folder: Path) -> None:
             shutil.rmtree(path)
         else:
             path.unlink(missing_ok=True)
+
+
+def json_object(text: bytes) -> dict[str, Any] | None:
+    """The object that a text is; None for anything else."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def read_json_lines(path: Path) -> list[dict[str, Any]]:
+    """The rows of a file up to a line that a crash cut; none where there is no file."""
+    rows = []
+    for line in path.read_bytes().splitlines(keepends=True) if path.exists() else []:
+        row = json_object(line) if line.endswith(b"\n") else None
+        if row is None:
+            break
+        rows.append(row)
+    return rows

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from scanline.runs.durable import (
+from scanline.files import (
     DiskError,
     disk_errors,
     remove_folder,
