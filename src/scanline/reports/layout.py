@@ -1,8 +1,7 @@
 """The layout of a page: one HTML file that needs nothing else, narrow or wide, light or dark.
 
 Takes a title and parts; gives the text of a document, a table, a section of pictures.
-Knows nothing of runs. Colours of charts are set for light pages; the style turns their texts and
-lines round for dark ones.
+Knows nothing of runs. Charts take the colours of their texts and grids from the variables here.
 """
 
 from __future__ import annotations
@@ -22,9 +21,8 @@ h3 { font-size: .95rem; margin: 1.2rem 0 .4rem; }
 h1, p, summary { overflow-wrap: anywhere; }
 .sub, .legend, footer { color: var(--soft); font-size: .88rem; }
 .charts { display: flex; flex-wrap: wrap; gap: 1rem; }
-svg { max-width: 100%; } svg[viewBox] { height: auto; }
-svg text { fill: var(--soft); } svg text[font-weight] { fill: var(--ink); }
-svg line { stroke: var(--line); }
+svg { max-width: 100%; height: auto; font-family: system-ui, sans-serif; }
+.bar { display: flex; height: 26px; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; font-size: .88rem; font-variant-numeric: tabular-nums; }
 th, td { padding: .25rem .9rem .25rem 0; text-align: left; border-bottom: 1px solid var(--line);
