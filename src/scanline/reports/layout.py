@@ -21,7 +21,7 @@ h3 { font-size: .95rem; margin: 1.2rem 0 .4rem; }
 h1, p, summary { overflow-wrap: anywhere; }
 .sub, .legend, footer { color: var(--soft); font-size: .88rem; }
 .charts { display: flex; flex-wrap: wrap; gap: 1rem; }
-svg { max-width: 100%; height: auto; font-family: system-ui, sans-serif; }
+svg { width: 460px; max-width: 100%; height: auto; font-family: system-ui, sans-serif; }
 .bar { display: flex; height: 26px; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; font-size: .88rem; font-variant-numeric: tabular-nums; }
