@@ -36,7 +36,6 @@ def test_every_game_is_found_by_id_title_and_gymnasium_id() -> None:
 
 
 def test_an_unknown_name_is_answered_with_the_nearest() -> None:
-    assert games.nearest("pnog")[0] == "pong"
     with pytest.raises(ValueError, match="'pnog'; did you mean pong"):
         games.find("pnog")
     with pytest.raises(ValueError, match="scanline list games"):

@@ -25,7 +25,7 @@ from pathlib import Path
 from .errors import UserError
 
 ROM_FOLDER_VARIABLE = "SCANLINE_ROMS"
-_ROM_SUFFIXES = {".bin", ".a26", ".rom"}
+ROM_SUFFIXES = {".bin", ".a26", ".rom"}
 _LARGEST_ROM_BYTES = 64 * 1024
 
 
@@ -57,19 +57,12 @@ class Game:
 
 def find(name: str) -> Game:
     """The game of that name; ValueError with the nearest names if there is none."""
-    game = _by_key().get(_key(name))
-    if game is None:
-        guesses = nearest(name)
-        hint = f"did you mean {' or '.join(guesses)}?" if guesses else "see scanline list games."
+    key, games = _key(name), _by_key()
+    if key not in games:
+        near = [games[match].id for match in difflib.get_close_matches(key, games, n=3)]
+        hint = f"did you mean {' or '.join(near)}?" if near else "see scanline list games."
         raise ValueError(f"There is no game {name!r}; {hint}")
-    return game
-
-
-def nearest(name: str, limit: int = 3) -> list[str]:
-    """Ids that look like the name, best first; empty if none does."""
-    keys = _by_key()
-    matches = difflib.get_close_matches(_key(name), keys, n=limit, cutoff=0.6)
-    return [keys[match].id for match in matches]
+    return games[key]
 
 
 def recognise(rom: bytes) -> Game | None:
@@ -115,12 +108,9 @@ def _candidates(game: Game, folder: Path) -> Iterator[Path]:
     if usual.is_file():
         yield usual
     for path in sorted(folder.rglob("*")):
-        if path != usual and path.suffix.lower() in _ROM_SUFFIXES and _is_small_file(path):
+        is_rom = path != usual and path.suffix.lower() in ROM_SUFFIXES and path.is_file()
+        if is_rom and path.stat().st_size <= _LARGEST_ROM_BYTES:
             yield path
-
-
-def _is_small_file(path: Path) -> bool:
-    return path.is_file() and path.stat().st_size <= _LARGEST_ROM_BYTES
 
 
 def _key(name: str) -> str:
@@ -141,16 +131,7 @@ def _by_md5() -> dict[str, Game]:
     return {game.rom_md5: game for game in GAMES}
 
 
-def _parse(rows: str) -> tuple[Game, ...]:
-    pairs = [row.split() for row in rows.strip().splitlines()]
-    return tuple(Game(index=i, id=id, rom_md5=md5) for i, (id, md5) in enumerate(pairs))
-
-
-def _ids(words: str) -> tuple[str, ...]:
-    return tuple(words.split())
-
-
-GAMES = _parse("""
+_ROWS = """
 adventure 4b27f5397c442d25f0c418ccdacf1926
 air_raid 35be55426c1fec32dfb503b4f0651572
 alien f1a0a23e6464d954e3a9579c4ccd01c8
@@ -255,42 +236,46 @@ wizard_of_wor 7e8aa18bc9502eb57daaf5e7c1e94da7
 word_zapper ec3beb6d8b5689e867bafb5d5f507491
 yars_revenge c5930d0e8cdae3e037349bfa08e871be
 zaxxon eea0da9b987d661264cce69a7c13c3bd
-""")
+"""
+
+GAMES = tuple(
+    Game(index=index, id=id, rom_md5=md5)
+    for index, (id, md5) in enumerate(row.split() for row in _ROWS.split("\n") if row)
+)
 """All games with a single-player specification, in alphabetical order."""
 
-ATARI49 = _ids(
-    """
-    alien amidar assault asterix asteroids atlantis bank_heist battle_zone beam_rider bowling boxing
-    breakout centipede chopper_command crazy_climber demon_attack double_dunk enduro fishing_derby
-    freeway frostbite gopher gravitar hero ice_hockey jamesbond kangaroo krull kung_fu_master
-    montezuma_revenge ms_pacman name_this_game pong private_eye qbert riverraid road_runner robotank
-    seaquest space_invaders star_gunner tennis time_pilot tutankham up_n_down venture video_pinball
-    wizard_of_wor zaxxon
-    """
-)
+_ATARI49 = """
+alien amidar assault asterix asteroids atlantis bank_heist battle_zone beam_rider bowling boxing
+breakout centipede chopper_command crazy_climber demon_attack double_dunk enduro fishing_derby
+freeway frostbite gopher gravitar hero ice_hockey jamesbond kangaroo krull kung_fu_master
+montezuma_revenge ms_pacman name_this_game pong private_eye qbert riverraid road_runner robotank
+seaquest space_invaders star_gunner tennis time_pilot tutankham up_n_down venture video_pinball
+wizard_of_wor zaxxon
+"""
+ATARI49 = tuple(_ATARI49.split())
 """Mnih et al. 2015."""
 
-ATARI57 = tuple(
-    sorted(ATARI49 + _ids("berzerk defender phoenix pitfall skiing solaris surround yars_revenge"))
-)
+_NEWER = "berzerk defender phoenix pitfall skiing solaris surround yars_revenge"
+ATARI57 = tuple(sorted({*ATARI49, *_NEWER.split()}))
 """The usual benchmark since the dueling network (Wang et al. 2016)."""
 
-ATARI60 = tuple(
-    sorted(
-        (set(ATARI57) - {"defender", "surround"})
-        | {"air_raid", "carnival", "elevator_action", "journey_escape", "pooyan"}
-    )
-)
+_OTHERS = {"air_raid", "carnival", "elevator_action", "journey_escape", "pooyan"}
+ATARI60 = tuple(sorted({*ATARI57, *_OTHERS} - {"defender", "surround"}))
 """Machado et al. 2018, Dopamine and the DQN Replay dataset."""
 
-ATARI26 = _ids(
-    """
-    alien amidar assault asterix bank_heist battle_zone boxing breakout chopper_command
-    crazy_climber demon_attack freeway frostbite gopher hero jamesbond kangaroo krull kung_fu_master
-    ms_pacman pong private_eye qbert road_runner seaquest up_n_down
-    """
-)
+_ATARI26 = """
+alien amidar assault asterix bank_heist battle_zone boxing breakout chopper_command crazy_climber
+demon_attack freeway frostbite gopher hero jamesbond kangaroo krull kung_fu_master ms_pacman pong
+private_eye qbert road_runner seaquest up_n_down
+"""
+ATARI26 = tuple(_ATARI26.split())
 """Atari 100k (Kaiser et al. 2020)."""
 
-LISTS = {"atari26": ATARI26, "atari49": ATARI49, "atari57": ATARI57, "atari60": ATARI60}
-"""Named lists of ids; `atari104` is GAMES itself."""
+LISTS = {
+    "atari57": ATARI57,
+    "atari49": ATARI49,
+    "atari60": ATARI60,
+    "atari26": ATARI26,
+    "atari104": tuple(game.id for game in GAMES),
+}
+"""Named lists of ids."""

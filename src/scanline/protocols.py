@@ -11,9 +11,12 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from .errors import look_up
 
 Pooling = Literal["none", "grey", "rgb"]
 Colour = Literal["grey", "luma", "rgb", "ram", "as-is"]
@@ -104,25 +107,18 @@ class Protocol:
         return dataclasses.asdict(self)
 
 
-_CHOICES: Mapping[str, Any] = {
-    "pooling": Pooling,
-    "colour": Colour,
-    "resize": Resize,
-    "crop": Crop,
-    "stack_padding": StackPadding,
-    "noop_unit": NoopUnit,
-    "fire_reset": FireReset,
-    "life_loss": LifeLoss,
-    "terminal_frame": TerminalFrame,
-    "reward_clip": RewardClip,
-}
+@functools.cache
+def _choices() -> dict[str, tuple[Any, ...]]:
+    """Fields with a fixed set of values."""
+    hints = get_type_hints(Protocol)
+    return {name: get_args(hint) for name, hint in hints.items() if get_origin(hint) is Literal}
 
 
 def _check_choices(protocol: Protocol) -> None:
-    for field, choices in _CHOICES.items():
+    for field, choices in _choices().items():
         value = getattr(protocol, field)
-        if value not in get_args(choices):
-            raise ValueError(f"{field}={value!r} is unknown; choose one of {get_args(choices)}.")
+        if value not in choices:
+            raise ValueError(f"{field}={value!r} is unknown; choose one of {choices}.")
 
 
 def _check_ranges(protocol: Protocol) -> None:
@@ -193,7 +189,6 @@ PRESETS: Mapping[str, Protocol] = {
             stack_padding="zeros",
             full_action_space=True,
             noop_max=0,
-            reward_clip="sign",
             episode_limit_frames=18_000,
         ),
         Protocol(
@@ -219,12 +214,10 @@ PRESETS: Mapping[str, Protocol] = {
         Protocol(
             name="envpool",
             noop_min=1,
-            noop_max=30,
             fire_reset="after-noops",
             life_loss="noops-again",
             crop="first-210",
             terminal_frame="last-two",
-            reward_clip="sign",
         ),
         Protocol(
             name="accelerated",
@@ -285,12 +278,7 @@ SUMMARIES: Mapping[str, str] = {
 
 def get(name: str) -> Protocol:
     """The preset of this name."""
-    if name not in PRESETS:
-        near = difflib.get_close_matches(name, PRESETS, n=1, cutoff=0.0)[0]
-        raise ValueError(
-            f"There is no protocol {name!r}; did you mean {near!r}? One of {', '.join(PRESETS)}."
-        )
-    return PRESETS[name]
+    return look_up("protocol", name, PRESETS)
 
 
 _ALIASES: Mapping[str, str] = {
@@ -317,15 +305,7 @@ def _life(protocol: Protocol, value: Any) -> dict[str, Any]:
 
 
 def _clip(protocol: Protocol, value: Any) -> dict[str, Any]:
-    if isinstance(value, str):
-        return {"reward_clip": value}
-    kept = protocol.reward_clip if protocol.reward_clip != "none" else "sign"
-    return {"reward_clip": kept if value else "none"}
-
-
-def _fire(protocol: Protocol, value: Any) -> dict[str, Any]:
-    kept = protocol.fire_reset if protocol.fire_reset != "none" else "after-noops"
-    return {"fire_reset": kept if value else "none"}
+    return {"reward_clip": value} if isinstance(value, str) else _clip_on(protocol, value)
 
 
 def _limit(protocol: Protocol, value: Any) -> dict[str, Any]:
@@ -337,27 +317,38 @@ def _noops(protocol: Protocol, value: Any) -> dict[str, Any]:
     return {"noop_max": value, **lowered}
 
 
-def _pool(_: Protocol, value: Any) -> dict[str, Any]:
-    return {"pooling": "grey" if value else "none"}
+Translator = Callable[[Protocol, Any], dict[str, Any]]
 
 
-def _grey(_: Protocol, value: Any) -> dict[str, Any]:
-    return {"colour": "grey" if value else "rgb"}
+def _switch(field: str, default: str) -> Translator:
+    """On: what the preset has, or the default where it has none. Off: none."""
+
+    def translated(protocol: Protocol, is_on: Any) -> dict[str, Any]:
+        kept = getattr(protocol, field)
+        return {field: (default if kept == "none" else kept) if is_on else "none"}
+
+    return translated
 
 
-_TRANSLATORS: Mapping[str, Callable[[Protocol, Any], dict[str, Any]]] = {
+def _choose(field: str, on: str, off: str) -> Translator:
+    return lambda _, is_on: {field: on if is_on else off}
+
+
+_clip_on = _switch("reward_clip", "sign")
+
+_TRANSLATORS: Mapping[str, Translator] = {
     "frame_skip": _fixed_skip,
     "episodic_life": _life,
     "terminal_on_life_loss": _life,
     "reward_clip": _clip,
     "clip_reward": _clip,
     "reward_clipping": _clip,
-    "use_fire_reset": _fire,
+    "use_fire_reset": _switch("fire_reset", "after-noops"),
     "max_episode_steps": _limit,
     "noop_max": _noops,
-    "maxpool": _pool,
-    "gray_scale": _grey,
-    "grayscale": _grey,
+    "maxpool": _choose("pooling", "grey", "none"),
+    "gray_scale": _choose("colour", "grey", "rgb"),
+    "grayscale": _choose("colour", "grey", "rgb"),
 }
 
 
@@ -379,9 +370,3 @@ def translate(protocol: Protocol, overrides: Mapping[str, Any]) -> dict[str, Any
             near = difflib.get_close_matches(given, known, n=1, cutoff=0.0)[0]
             raise ValueError(f"No protocol has an option {given!r}; did you mean {near!r}?")
     return fields
-
-
-def differences(wanted: Protocol, offered: Protocol) -> dict[str, tuple[Any, Any]]:
-    """Fields in which two protocols differ, the name aside."""
-    mine, theirs = wanted.to_dict(), offered.to_dict()
-    return {k: (mine[k], theirs[k]) for k in mine if k != "name" and mine[k] != theirs[k]}

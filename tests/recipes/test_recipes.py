@@ -182,9 +182,9 @@ def test_ga3c_s_released_code_is_a_row_of_its_own() -> None:
     # Annealed by episodes, but from 0.0003 to 0.0003 and from 0.01 to 0.01.
     assert code.optimiser == paper.optimiser
     assert code.algorithm.entropy_coef == paper.algorithm.entropy_coef == 0.01
-    assert protocols.differences(
-        protocols.get(paper.protocol), protocols.get(code.protocol)
-    ).keys() == {"noop_max", "sticky"}
+    rules, code_rules = (protocols.get(row.protocol).to_dict() for row in (paper, code))
+    differing = {name for name in rules if rules[name] != code_rules[name]}
+    assert differing == {"name", "noop_max", "sticky"}
 
 
 def test_paac_is_the_paper_s() -> None:

@@ -12,8 +12,6 @@ from .. import games
 from .._native import Console as NativeConsole
 from ..records import Array
 
-_ROM_SUFFIXES = {".bin", ".a26", ".rom"}
-
 
 class Console:
     """ALE's loadROM with `random_seed=seed`, then setMode and setDifficulty.
@@ -117,11 +115,11 @@ class Console:
 def _rom(game: str | Path) -> tuple[bytes, int]:
     """Bytes of the ROM and its row of the game table, -1 for a ROM without one."""
     path = Path(game)
-    if isinstance(game, str) and path.suffix.lower() not in _ROM_SUFFIXES and not path.is_file():
-        known = games.find(game)
-        return games.rom_path(known).read_bytes(), known.index
-    if not path.is_file():
+    if path.is_file():
+        rom = path.read_bytes()
+        recognised = games.recognise(rom)
+        return rom, -1 if recognised is None else recognised.index
+    if isinstance(game, Path) or path.suffix.lower() in games.ROM_SUFFIXES:
         raise FileNotFoundError(f"There is no ROM file {str(path)!r}.")
-    rom = path.read_bytes()
-    recognised = games.recognise(rom)
-    return rom, -1 if recognised is None else recognised.index
+    known = games.find(game)
+    return games.rom_path(known).read_bytes(), known.index

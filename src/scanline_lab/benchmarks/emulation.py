@@ -36,13 +36,7 @@ COLUMNS = {
     "raw_fps_spread": "+-",
     "times_best_peer": "x best peer",
 }
-LISTS = {
-    "atari57": game_names.ATARI57,
-    "atari49": game_names.ATARI49,
-    "atari60": game_names.ATARI60,
-    "atari26": game_names.ATARI26,
-    "all": tuple(game.id for game in game_names.GAMES),
-}
+LISTS = {**game_names.LISTS, "all": game_names.LISTS["atari104"]}
 
 
 @dataclass(frozen=True, kw_only=True)
