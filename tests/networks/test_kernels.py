@@ -15,7 +15,7 @@ from scanline import _native, networks
 from scanline.native_arrays import span, spans
 from scanline.networks import kernels
 from scanline.networks.convolutions import rows_of
-from scanline.networks.dense import dense, dense_rectified
+from scanline.networks.dense import dense
 from scanline.networks.trunks import TRUNKS, Conv
 from scanline.records import Spaces
 
@@ -406,8 +406,8 @@ def test_an_observation_that_is_no_number_spreads_as_in_pytorch(value: float) ->
 
 
 @pytest.mark.parametrize("value", NOT_FINITE)
-@pytest.mark.parametrize("rectified", [True, False])
-def test_dense_layers_keep_what_is_no_number(rectified: bool, value: float) -> None:
+@pytest.mark.parametrize("relu", [True, False])
+def test_dense_layers_keep_what_is_no_number(relu: bool, value: float) -> None:
     layer = nn.Linear(32, 21)
     spoil(layer.weight, 70, value)
     rows = torch.randn(9, 32, generator=torch.Generator().manual_seed(0)).clamp(min=0)
@@ -417,9 +417,9 @@ def test_dense_layers_keep_what_is_no_number(rectified: bool, value: float) -> N
         layer.zero_grad()
         given = rows.clone().requires_grad_()
         if own:
-            out = dense_rectified(layer, given) if rectified else dense([layer], given)[0]
+            (out,) = dense([layer], given, relu=relu)
         else:
-            out = layer(given).relu() if rectified else layer(given)
+            out = layer(given).relu() if relu else layer(given)
         out.square().sum().backward()
         assert given.grad is not None and layer.weight.grad is not None
         assert layer.bias.grad is not None

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from scanline.networks import build
-from scanline.networks.layers import RULES, Layers, fan_in
+from scanline.networks.layers import Layers, fan_in, fan_in_uniform
 from scanline.networks.trunks import TRUNKS
 from scanline.records import Spaces
 
@@ -121,7 +121,7 @@ def test_building_restores_the_number_of_threads():
 
 
 def test_layers_draw_in_the_order_of_their_construction():
-    make = [Layers(RULES["fan-in-uniform"], torch.Generator().manual_seed(0)) for _ in range(2)]
+    make = [Layers(fan_in_uniform, torch.Generator().manual_seed(0)) for _ in range(2)]
     first, second = make[0].dense(4, 3), make[0].dense(4, 3)
     assert not torch.equal(first.weight, second.weight)
     assert torch.equal(first.weight, make[1].dense(4, 3).weight)

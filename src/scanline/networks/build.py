@@ -17,10 +17,11 @@ import torch
 from torch import Tensor, nn
 
 from ..records import Outputs, Spaces
-from .heads import HeadSettings, Streams, build_head
+from .convolutions import ConvTrunk
+from .heads import HeadSettings, Hidden, build_head
 from .kernels import Kernels
-from .layers import RULES, Layers
-from .trunks import TRUNKS, Trunk, build_trunk, has_native_convolutions, output_size
+from .layers import Layers
+from .trunks import TRUNKS, Trunk, build_trunk, output_size
 
 LARGEST_FLAT_INPUT = 16_384
 """Numbers per observation that `mlp` takes: beyond it convolutions are the better start."""
@@ -78,10 +79,11 @@ def build(
         if not isinstance(network, str):
             return build_own(network, spaces, seed)
         trunk = fitting_trunk(network, spaces)
-        layers = Layers(RULES[trunk.rule], torch.Generator().manual_seed(seed), kernels)
+        layers = Layers(trunk.rule, torch.Generator().manual_seed(seed), kernels)
         body, features = build_trunk(trunk, spaces, layers)
-        streams = Streams(layers, features, trunk.hidden, has_native_convolutions(body))
-        outputs = build_head(streams, spaces.num_actions, settings)
+        is_native = isinstance(body, ConvTrunk) and body.sizes is not None
+        hidden = Hidden(layers, features, trunk.hidden, is_native)
+        outputs = build_head(hidden, spaces.num_actions, settings)
         return Network(body, outputs, spaces.observation_shape, losses)
 
 

@@ -1,118 +1,120 @@
-"""Dense layers on the CPU, by kernels of our own.
+"""Dense layers on the CPU, by kernels of our own or by PyTorch.
 
-Takes layers and the rows that they read; gives their outputs, with gradients. Knows no convolution,
-no network by name, no loss and no optimiser.
+Takes layers and the rows or features that they read; gives their outputs, with gradients.
+Knows no network by name, no loss and no optimiser.
 
-What the kernels do not take (another device, odd sizes) is left to PyTorch by the caller, who asks
-`can_be_native` first.
+What the kernels do not take (another device, odd sizes) is computed by PyTorch.
 """
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from .._native import dense_backward, dense_forward, dense_refusal
+from .._native import dense_backward, dense_forward
 from ..native_arrays import NO_ARRAY, span, spans
 from . import activation_cache
+from .convolutions import ConvFeatures, Features, has_dense_kernel, rows_of, weights_of
 
 
-@functools.lru_cache
-def has_native_dense(inputs: int) -> bool:
-    return dense_refusal(inputs) is None
+class DenseStream(nn.Sequential):
+    """Hidden layers, each followed by ReLU, by the native kernels where they can."""
+
+    def forward(self, features: Features) -> Tensor:
+        for layer in self:
+            if isinstance(layer, nn.Linear):
+                features = _hidden(layer, features)
+        return rows_of(features)
+
+    def outputs(self, layers: Sequence[nn.Linear], features: Features) -> Sequence[Tensor]:
+        """Of layers behind the stream, in one native call where convolutions are before it."""
+        if isinstance(features, ConvFeatures):
+            hidden = [each for each in self._modules.values() if isinstance(each, nn.Linear)]
+            outputs = features.read(*hidden, *layers) if len(hidden) == 1 else None
+            if outputs:
+                return outputs
+        return [each.squeeze(-1) for each in dense(layers, self(features))]
 
 
-def dense_rectified(layer: nn.Linear, rows: Tensor) -> Tensor:
-    """Remembered where a rollout is kept."""
+class DenseOutputs(nn.Linear):
+    """A dense layer without ReLU, by the native kernels where they can."""
+
+    def forward(self, rows: Tensor) -> Tensor:
+        return dense([self], rows)[0]
+
+
+def outputs_of(
+    stream: nn.Sequential, layers: Sequence[nn.Linear], features: Features
+) -> Sequence[Tensor]:
+    """Of every layer behind the stream: [N, units], or [N] of a single unit."""
+    if isinstance(stream, DenseStream):
+        return stream.outputs(layers, features)
+    rows = stream(features)
+    return [layer(rows).squeeze(-1) for layer in layers]
+
+
+def _hidden(layer: nn.Linear, features: Features) -> Tensor:
+    outputs = features.read(layer) if isinstance(features, ConvFeatures) else None
+    return (outputs or dense([layer], rows_of(features), relu=True))[0]
+
+
+def dense(layers: Sequence[nn.Linear], rows: Tensor, *, relu: bool = False) -> Sequence[Tensor]:
+    """[N, units] of every layer; `relu` marks one hidden layer, which uses the activation cache."""
+    pairs = weights_of(layers)
+    is_readable = rows.is_cpu and rows.dtype is torch.float32 and rows.dim() == 2
+    if not is_readable or not has_dense_kernel(pairs, rows.shape[1]):
+        outputs = [nn.Linear.forward(layer, rows) for layer in layers]
+        return [each.relu() for each in outputs] if relu else outputs
     if torch.is_grad_enabled():
-        known = activation_cache.lookup(layer, len(rows))
-        (learned,) = _with_gradient([layer], rows, known.arrays if known else None, rectified=True)
+        hit = activation_cache.lookup(layers[0], len(rows)) if relu else None
+        learned: Sequence[Tensor] = _DenseNode.apply(  # type: ignore[no-untyped-call]
+            rows, hit.arrays if hit else None, relu, *pairs
+        )
         return learned
-    room = activation_cache.reserve(layer, len(rows), [(layer.out_features,)])
-    (out,) = _dense_forward(rows, pairs_of([layer]), room.arrays if room else None, rectified=True)
-    return out
+    shapes = [(layers[0].out_features,)]
+    reserved = activation_cache.reserve(layers[0], len(rows), shapes) if relu else None
+    return _forward(rows, pairs, reserved.arrays if reserved else None, relu)
 
 
-def dense(layers: Sequence[nn.Linear], rows: Tensor) -> Sequence[Tensor]:
-    """rows @ weights + bias of every layer."""
-    if torch.is_grad_enabled():
-        return _with_gradient(layers, rows, None, rectified=False)
-    return _dense_forward(rows, pairs_of(layers), None, rectified=False)
-
-
-def can_be_native(layers: Sequence[nn.Linear], rows: Tensor) -> bool:
-    """Whether kernels take these layers and these rows."""
-    if not rows.is_cpu or rows.dtype is not torch.float32 or rows.dim() != 2:
-        return False
-    return read_rows_of(rows.shape[1], layers)
-
-
-def read_rows_of(width: int, layers: Sequence[nn.Linear]) -> bool:
-    return has_native_dense(width) and all(weight_of(each).is_contiguous() for each in layers)
-
-
-def weight_of(layer: nn.Linear) -> Tensor:
-    """`layer.weight` without the detour that a module takes to its parameters."""
-    weight = layer._parameters["weight"]
-    assert weight is not None
-    return weight
-
-
-def pairs_of(layers: Sequence[nn.Module]) -> list[Tensor]:
-    """Weights and biases in turn."""
-    return [each for layer in layers for each in layer._parameters.values() if each is not None]
-
-
-def _dense_forward(
-    rows: Tensor, pairs: Sequence[Tensor], outs: Sequence[Tensor] | None, *, rectified: bool
+def _forward(
+    rows: Tensor, pairs: Sequence[Tensor], outputs: Sequence[Tensor] | None, relu: bool
 ) -> Sequence[Tensor]:
-    if outs is None:
-        outs = [torch.empty((rows.shape[0], bias.shape[0])) for bias in pairs[1::2]]
-    whole = rows.contiguous()
-    dense_forward(span(whole), spans(pairs), spans(outs), rectified)
-    return outs
+    if outputs is None:
+        outputs = [torch.empty((rows.shape[0], bias.shape[0])) for bias in pairs[1::2]]
+    contiguous = rows.contiguous()
+    dense_forward(span(contiguous), spans(pairs), spans(outputs), relu)
+    return outputs
 
 
-def _with_gradient(
-    layers: Sequence[nn.Linear], rows: Tensor, known: Sequence[Tensor] | None, *, rectified: bool
-) -> Sequence[Tensor]:
-    found: Sequence[Tensor] = _Dense.apply(  # type: ignore[no-untyped-call]
-        rows, known, rectified, *pairs_of(layers)
-    )
-    return found
-
-
-class _Dense(torch.autograd.Function):
-    """Dense layers of the same rows, and their rectifier if they have one, as one step."""
+class _DenseNode(torch.autograd.Function):
+    """Dense layers of the same rows, with or without ReLU, as one node of the graph."""
 
     @staticmethod
     def forward(
-        context: Any, rows: Tensor, known: Sequence[Tensor] | None, rectified: bool, *pairs: Tensor
+        context: Any, rows: Tensor, known: Sequence[Tensor] | None, relu: bool, *pairs: Tensor
     ) -> tuple[Tensor, ...]:
-        outs = known or _dense_forward(rows, pairs, None, rectified=rectified)
-        context.save_for_backward(rows, *outs, *pairs)
-        context.rectified = rectified
-        return tuple(out.detach() for out in outs)
+        outputs = known or _forward(rows, pairs, None, relu)
+        context.save_for_backward(rows, *outputs, *pairs)
+        context.relu = relu
+        return tuple(each.detach() for each in outputs)
 
     @staticmethod
     def backward(context: Any, *upstream: Any) -> tuple[Any, ...]:
         rows, *others = context.saved_tensors
-        outs, pairs = others[: len(upstream)], others[len(upstream) :]
-        wanted = context.needs_input_grad[0]
-        for_rows = torch.empty(rows.shape) if wanted else None
+        outputs, pairs = others[: len(upstream)], others[len(upstream) :]
+        for_rows = torch.empty(rows.shape) if context.needs_input_grad[0] else None
         gradients = [torch.empty(each.shape) for each in pairs]
-        whole, upstream_whole = rows.contiguous(), [each.contiguous() for each in upstream]
+        contiguous, of_outputs = rows.contiguous(), [each.contiguous() for each in upstream]
         dense_backward(
-            span(whole),
+            span(contiguous),
             spans(pairs),
-            spans(outs),
-            spans(upstream_whole),
+            spans(outputs),
+            spans(of_outputs),
             NO_ARRAY if for_rows is None else span(for_rows),
             spans(gradients),
-            context.rectified,
+            context.relu,
         )
         return for_rows, None, None, *gradients

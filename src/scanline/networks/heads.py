@@ -1,6 +1,6 @@
 """Heads: from flat features to the named tuples that algorithms read.
 
-Takes a maker of hidden streams, the number of actions and the settings of a head; gives a module
+Takes the sizes of hidden layers, the number of actions and the settings of a head; gives a module
 from `[N, features]` to PolicyValue, QValues or QDistribution.
 Knows nothing of images, losses or exploration.
 
@@ -11,14 +11,13 @@ built here and not in the trunk. Plain Q values are a distribution with one atom
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-import torch
 from torch import Tensor, nn
 
 from ..records import PolicyValue, QDistribution, QValues
 from .convolutions import Features, rows_of
-from .layers import Layers, outputs_of
+from .dense import outputs_of
+from .layers import Layers, Role
 
 KINDS = ("policy-value", "q", "dueling", "categorical", "dueling-categorical")
 
@@ -55,35 +54,36 @@ class HeadSettings:
 
 
 @dataclass(frozen=True)
-class Streams:
-    """How the hidden layers of one stream are made, and how wide they end."""
+class Hidden:
+    """The hidden layers of one stream, to be made."""
 
     layers: Layers
     features: int
-    hidden: tuple[int, ...]
-    by_place: bool = False
+    units: tuple[int, ...]
+    is_after_native: bool
     """Whether features come from native convolutions."""
 
     @property
     def width(self) -> int:
-        return self.hidden[-1]
+        return self.units[-1]
 
-    def make(self) -> nn.Sequential:
-        """The only reader of the features."""
-        return self.layers.stream(self.features, self.hidden, by_place=self.by_place)
+    def stream(self, *, reads_alone: bool = True) -> nn.Sequential:
+        """Weights have the layout of kernels behind convolutions if no other layer reads these."""
+        input_major = self.is_after_native and reads_alone
+        return self.layers.stream(self.features, self.units, input_major=input_major)
 
-    def make_one_of_several(self) -> nn.Sequential:
-        return self.layers.stream(self.features, self.hidden)
+    def outputs(self, units: int, role: Role) -> nn.Linear:
+        return self.layers.dense(self.width, units, role)
 
 
 class PolicyValueHead(nn.Module):
     """One stream, then logits and value."""
 
-    def __init__(self, streams: Streams, num_actions: int) -> None:
+    def __init__(self, hidden: Hidden, num_actions: int) -> None:
         super().__init__()
-        self.stream = streams.make()
-        self.policy = streams.layers.dense(streams.width, num_actions, "policy")
-        self.value = streams.layers.dense(streams.width, 1, "value")
+        self.stream = hidden.stream()
+        self.policy = hidden.outputs(num_actions, "policy")
+        self.value = hidden.outputs(1, "value")
 
     def forward(self, features: Features) -> PolicyValue:
         logits, value = outputs_of(self.stream, (self.policy, self.value), features)
@@ -93,11 +93,11 @@ class PolicyValueHead(nn.Module):
 class ActionValueHead(nn.Module):
     """One stream, then [actions, atoms] numbers."""
 
-    def __init__(self, streams: Streams, shape: tuple[int, int]) -> None:
+    def __init__(self, hidden: Hidden, shape: tuple[int, int]) -> None:
         super().__init__()
         self.shape = shape
-        self.stream = streams.make()
-        self.q = streams.layers.dense(streams.width, shape[0] * shape[1], "q")
+        self.stream = hidden.stream()
+        self.q = hidden.outputs(shape[0] * shape[1], "q")
 
     def forward(self, features: Features) -> QValues | QDistribution:
         (values,) = outputs_of(self.stream, (self.q,), features)
@@ -107,41 +107,25 @@ class ActionValueHead(nn.Module):
 class DuelingHead(nn.Module):
     """Value plus advantage without its mean over actions, from two streams."""
 
-    def __init__(self, streams: Streams, shape: tuple[int, int], gradient_scale: float) -> None:
+    def __init__(self, hidden: Hidden, shape: tuple[int, int], gradient_scale: float) -> None:
         super().__init__()
         self.shape = shape
         self.gradient_scale = gradient_scale
-        self.advantage_stream = streams.make_one_of_several()
-        self.advantage = streams.layers.dense(streams.width, shape[0] * shape[1], "q")
-        self.value_stream = streams.make_one_of_several()
-        self.value = streams.layers.dense(streams.width, shape[1], "q")
+        self.advantage_stream = hidden.stream(reads_alone=False)
+        self.advantage = hidden.outputs(shape[0] * shape[1], "q")
+        self.value_stream = hidden.stream(reads_alone=False)
+        self.value = hidden.outputs(shape[1], "q")
 
     def forward(self, features: Features) -> QValues | QDistribution:
-        rows = rows_of(features)  # read twice: one way back through the convolutions
-        if self.gradient_scale != 1.0:
-            rows = scale_gradient(rows, self.gradient_scale)
+        rows = rows_of(features)  # read twice, with one backward pass through the convolutions
+        if self.gradient_scale != 1.0 and rows.requires_grad:
+            rows.register_hook(self._scaled)  # type: ignore[no-untyped-call]
         advantage = self.advantage(self.advantage_stream(rows)).unflatten(1, self.shape)
         value = self.value(self.value_stream(rows)).unsqueeze(1)  # [N, 1, atoms]
         return named(value + advantage - advantage.mean(1, keepdim=True))
 
-
-class ScaledGradient(torch.autograd.Function):
-    """The identity, with a factor on the way back."""
-
-    @staticmethod
-    def forward(context: Any, features: Tensor, scale: float) -> Tensor:
-        context.scale = scale
-        return features.view_as(features)
-
-    @staticmethod
-    def backward(context: Any, *gradients: Any) -> tuple[Tensor, None]:
-        return gradients[0] * context.scale, None
-
-
-def scale_gradient(features: Tensor, scale: float) -> Tensor:
-    """The same features; their gradient is multiplied by `scale`."""
-    scaled: Tensor = ScaledGradient.apply(features, scale)  # type: ignore[no-untyped-call]
-    return scaled
+    def _scaled(self, gradient: Tensor) -> Tensor:
+        return gradient * self.gradient_scale
 
 
 def named(values: Tensor) -> QValues | QDistribution:
@@ -149,11 +133,11 @@ def named(values: Tensor) -> QValues | QDistribution:
     return QValues(values.squeeze(-1)) if values.shape[-1] == 1 else QDistribution(values)
 
 
-def build_head(streams: Streams, num_actions: int, settings: HeadSettings) -> nn.Module:
+def build_head(hidden: Hidden, num_actions: int, settings: HeadSettings) -> nn.Module:
     """The module [N, features] to outputs."""
     if settings.kind == "policy-value":
-        return PolicyValueHead(streams, num_actions)
+        return PolicyValueHead(hidden, num_actions)
     shape = (num_actions, settings.num_atoms if "categorical" in settings.kind else 1)
     if "dueling" in settings.kind:
-        return DuelingHead(streams, shape, settings.conv_gradient_scale)
-    return ActionValueHead(streams, shape)
+        return DuelingHead(hidden, shape, settings.conv_gradient_scale)
+    return ActionValueHead(hidden, shape)

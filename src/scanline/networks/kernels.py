@@ -1,14 +1,13 @@
-"""Who does the matrix work of a network on the CPU, and on which cores.
+"""Which code does the matrix work of a network on the CPU, and on how many threads.
 
 Takes a number of threads; gives them to our own kernels (convolutions.py, dense.py) or to PyTorch.
 Knows no layer.
 
 On a machine without a GPU the network is the limit. The native kernels read the stored bytes
-themselves and compute what is the same in several pictures, or in several places of one, only once;
+themselves and compute what is equal in several images, or in several patches of one, only once;
 PyTorch reaches half of the processor's multiply-adds at the batches of acting. Their sums do not
-depend on the number of threads. What they do not support (another device, odd sizes, an
-old processor) is done by PyTorch, and so is everything when a network is built with
-`kernels="torch"`: the path to compare with.
+depend on the number of threads. A network built with `kernels="torch"` leaves everything to
+PyTorch: the reference to compare with.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ def own_process() -> None:
 
 
 def share_cores(num_threads: int, native: bool) -> None:
-    """Gives the threads to whoever does the matrix work; `threads_restored` undoes it.
+    """Gives the threads to the code that does the matrix work; `threads_restored` undoes it.
 
     Two sets of threads would disturb each other: PyTorch's wait by spinning.
     """
@@ -51,7 +50,7 @@ def share_cores(num_threads: int, native: bool) -> None:
 
 @contextmanager
 def threads_restored() -> Iterator[None]:
-    """Numbers of threads inside are no concern of the caller's: those from before come back."""
+    """Numbers of threads that are set inside are undone at the end."""
     before = layer_threads(), torch.get_num_threads()
     try:
         yield
@@ -61,10 +60,10 @@ def threads_restored() -> Iterator[None]:
 
 
 def _prefer_large_pages() -> None:
-    """Large tensors lie in pages of 2 MB, and freed memory is kept for the next update.
+    """Puts large tensors into pages of 2 MB, and keeps freed memory for the next update.
 
     A dense layer's weights are read across their rows, each in a page of its own otherwise: 7 % of
-    an update of A2C. PyTorch asks for the variable when it allocates its first tensor.
+    an update of A2C. PyTorch reads the variable when it allocates its first tensor.
     """
     os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
     keep_freed_memory()
@@ -74,6 +73,6 @@ def share_cores_here() -> None:
     """Repeats PyTorch's number of threads in the calling thread.
 
     OpenMP keeps it per thread: oneDNN would use all cores in a new one, and its second thread would
-    spin on the core that somebody else needs.
+    spin on a core that another thread needs.
     """
     torch.set_num_threads(torch.get_num_threads())

@@ -1,17 +1,17 @@
-"""Layers that draw their first weights from one generator and by one rule.
+"""Layers whose first weights are drawn from one generator and by one rule.
 
-Takes a rule's name and a seeded generator; gives convolutions and dense layers, each initialised
-the moment it is made, so that the order of construction is the order of the draws.
-Knows no network: which layer plays which role is said by the caller.
+Takes a rule and a seeded generator; gives convolutions and dense layers, each initialised when it
+is made, so that the order of construction is the order of the draws.
+Knows no network: the role of a layer is an argument.
 
-PyTorch's constructors draw from the global generator. Here layers are made on the meta device,
-which draws nothing, and filled afterwards.
+PyTorch's constructors draw from the global generator, but not on the meta device: layers are made
+there and filled afterwards.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
@@ -19,8 +19,7 @@ from typing import Literal
 import torch
 from torch import Generator, Tensor, nn
 
-from .convolutions import ConvFeatures, Features, rectified, rows_of
-from .dense import can_be_native, dense
+from .dense import DenseOutputs, DenseStream
 from .kernels import Kernels
 
 Layer = nn.Conv2d | nn.Linear
@@ -75,63 +74,9 @@ def glorot_unit_norm(layer: Layer, role: Role, generator: Generator) -> None:
         layer.weight.mul_(norm / layer.weight.norm(dim=1, keepdim=True))
 
 
-RULES: Mapping[str, Rule] = MappingProxyType(
-    {
-        "fan-in-uniform": fan_in_uniform,
-        "orthogonal": orthogonal,
-        "kaiming": kaiming,
-        "kaiming-doubled": kaiming_doubled,
-        "glorot-unit-norm": glorot_unit_norm,
-    }
-)
-
-
 def bias_of(layer: Layer) -> Tensor:
     assert layer.bias is not None
     return layer.bias
-
-
-class DenseStream(nn.Sequential):
-    """Dense layers, each followed by a rectifier, by the native kernels where they can."""
-
-    def forward(self, features: Features) -> Tensor:
-        for layer in self:
-            if isinstance(layer, nn.Linear):
-                features = rectified(layer, features)
-        return rows_of(features)
-
-    def outputs(self, layers: Sequence[nn.Linear], features: Features) -> Sequence[Tensor]:
-        """See `outputs_of`; in one native call where they can."""
-        if isinstance(features, ConvFeatures):
-            hidden = [each for each in self._modules.values() if isinstance(each, nn.Linear)]
-            found = features.read(*hidden, *layers) if len(hidden) == 1 else None
-            if found:
-                return found
-        rows = self(features)
-        outs = dense(layers, rows) if can_be_native(layers, rows) else [of(rows) for of in layers]
-        return numbers_of(outs)
-
-
-class DenseOutputs(nn.Linear):
-    """A dense layer without a rectifier, by the native kernels where they can."""
-
-    def forward(self, rows: Tensor) -> Tensor:
-        return dense([self], rows)[0] if can_be_native([self], rows) else super().forward(rows)
-
-
-def outputs_of(
-    stream: nn.Sequential, layers: Sequence[nn.Linear], features: Features
-) -> Sequence[Tensor]:
-    """What every layer makes of the stream's rows: [N, units], or [N] of a single unit."""
-    if isinstance(stream, DenseStream):
-        return stream.outputs(layers, features)
-    rows = stream(features)
-    return numbers_of([layer(rows) for layer in layers])
-
-
-def numbers_of(outs: Sequence[Tensor]) -> Sequence[Tensor]:
-    """Columns of one number per row as [N]."""
-    return [each.squeeze(-1) for each in outs]
 
 
 @dataclass(frozen=True)
@@ -141,14 +86,13 @@ class Layers:
     rule: Rule
     generator: Generator
     kernels: Kernels = "native"
-    """Who does the matrix work on a CPU."""
+    """What does the matrix work on a CPU."""
 
     def conv(
         self, channels: int, filters: int, kernel: int, *, stride: int = 1, padding: int = 0
     ) -> nn.Conv2d:
-        """A convolution whose weights lie channels last in memory."""
-        with torch.device("meta"):
-            layer = nn.Conv2d(channels, filters, kernel, stride, padding)
+        """A convolution with weights that are channels last in memory."""
+        layer = nn.Conv2d(channels, filters, kernel, stride, padding, device="meta")
         layer = layer.to_empty(device="cpu")
         self.rule(layer, "hidden", self.generator)
         layer.weight.data = layer.weight.data.contiguous(memory_format=torch.channels_last)
@@ -156,25 +100,21 @@ class Layers:
 
     def dense(self, features: int, units: int, role: Role = "hidden") -> nn.Linear:
         kind = nn.Linear if role == "hidden" or self.kernels == "torch" else DenseOutputs
-        with torch.device("meta"):
-            layer = kind(features, units)
-        layer = layer.to_empty(device="cpu")
+        layer = kind(features, units, device="meta").to_empty(device="cpu")
         self.rule(layer, role, self.generator)
         return layer
 
-    def stream(
-        self, features: int, hidden: tuple[int, ...], *, by_place: bool = False
-    ) -> nn.Sequential:
-        """Dense layers, each followed by a rectifier.
+    def stream(self, features: int, hidden: tuple[int, ...], *, input_major: bool) -> nn.Sequential:
+        """Dense layers, each followed by ReLU.
 
-        `by_place` orders the first layer's weights in memory as kernels behind convolutions read
-        them: all units of an input lie together.
+        `input_major` weights of the first layer have all units of an input adjacent in memory, as
+        kernels behind convolutions read them.
         """
         steps: list[nn.Module] = []
         for units in hidden:
-            layer = self.dense(features, units)
-            if by_place and not steps:
-                layer.weight.data = layer.weight.data.t().contiguous().t()
-            steps += [layer, nn.ReLU(inplace=True)]
+            steps += [self.dense(features, units), nn.ReLU(inplace=True)]
             features = units
+        if input_major:
+            first = next(steps[0].parameters())
+            first.data = first.data.t().contiguous().t()
         return DenseStream(*steps) if self.kernels == "native" else nn.Sequential(*steps)

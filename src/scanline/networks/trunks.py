@@ -1,6 +1,6 @@
 """Trunks: the convolutions of the published networks, each a row of data, and their one builder.
 
-Takes a row of `TRUNKS`, the environment's spaces and a maker of layers; gives a module from
+Takes a row of `TRUNKS`, the environment's spaces and a factory of layers; gives a module from
 observations to flat features, and their number.
 Knows nothing of heads, losses or optimisers; the hidden units of a row are built by the head,
 because a dueling head needs them twice.
@@ -19,17 +19,32 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
+import torch
 from torch import Tensor, nn
 
 from ..records import Spaces
-from .convolutions import ConvFeatures, ConvKernels, Features, are_readable, torch_rows
-from .layers import Layers
-from .planes import CENTRED, SIGNED, UNIT, PixelScale, flat_values
+from .convolutions import ConvTrunk, PixelScale
+from .layers import (
+    Layers,
+    Rule,
+    fan_in_uniform,
+    glorot_unit_norm,
+    kaiming,
+    kaiming_doubled,
+    orthogonal,
+)
+
+UNIT = PixelScale(1 / 255)
+"""0 to 1: x / 255 (Mnih 2015, PAAC, Stooke and Abbeel, fast DQN)."""
+SIGNED = PixelScale(1 / 128, -1.0)
+"""-1 to 1: x / 128 - 1 (GA3C)."""
+CENTRED = PixelScale(1 / 128, -127.5 / 128)
+"""(x - 127.5) / 128 (CuLE's actor-critic when it does not normalise)."""
 
 
 @dataclass(frozen=True)
 class Conv:
-    """One convolution, followed by a rectifier."""
+    """One convolution, followed by ReLU."""
 
     filters: int
     kernel: int
@@ -44,13 +59,13 @@ class Trunk:
 
     description: str
     """One sentence for the list of networks."""
-    frame: tuple[int, int] | None
-    """(H, W) that it was published for; None takes any size."""
     convs: tuple[Conv, ...]
     hidden: tuple[int, ...]
     """Units of the dense layers between convolutions and outputs."""
-    rule: str
-    """Initialisation, a name in `layers.RULES`."""
+    rule: Rule
+    """Initialisation."""
+    frame: tuple[int, int] | None = (84, 84)
+    """(H, W) that it was published for; None takes any size."""
     pixels: PixelScale = UNIT
     """Scale of byte input."""
 
@@ -64,10 +79,9 @@ def ga3c_large(stride: int) -> Trunk:
     first = Conv(32, 8, stride, "same")
     return Trunk(
         description=f"GA3C's large network with stride {stride} in the first layer.",
-        frame=(84, 84),
         convs=(first, Conv(32, 4, 2, "same"), Conv(64, 4, 2, "same")),
         hidden=(256,),
-        rule="fan-in-uniform",
+        rule=fan_in_uniform,
         pixels=SIGNED,
     )
 
@@ -76,59 +90,54 @@ TRUNKS: Mapping[str, Trunk] = MappingProxyType(
     {
         "nips": Trunk(
             description="A3C's and PAAC's small network: two convolutions, 256 units, 84x84.",
-            frame=(84, 84),
             convs=NIPS,
             hidden=(256,),
-            rule="fan-in-uniform",
+            rule=fan_in_uniform,
         ),
         "nature": Trunk(
             description="Three convolutions, 512 units, 84x84; orthogonal as in OpenAI baselines.",
-            frame=(84, 84),
             convs=NATURE,
             hidden=(512,),
-            rule="orthogonal",
+            rule=orthogonal,
         ),
         "nature-uniform": Trunk(
             description="The layers of `nature` with the fan-in uniform of Mnih 2015 and PAAC.",
-            frame=(84, 84),
             convs=NATURE,
             hidden=(512,),
-            rule="fan-in-uniform",
+            rule=fan_in_uniform,
         ),
         "nips-orthogonal": Trunk(
             description="The layers of `nips` with the orthogonal weights of `nature`.",
-            frame=(84, 84),
             convs=NIPS,
             hidden=(256,),
-            rule="orthogonal",
+            rule=orthogonal,
         ),
         "nature-any": Trunk(
             description="The layers of `nature` on any image of at least 36x36.",
             frame=None,
             convs=NATURE,
             hidden=(512,),
-            rule="orthogonal",
+            rule=orthogonal,
         ),
         "nips-104x80": Trunk(
             description="Stooke and Abbeel's small network: 104x80, padded to 12x9 features.",
             frame=(104, 80),
             convs=(Conv(16, 8, 4), Conv(32, 4, 2, 1)),
             hidden=(256,),
-            rule="glorot-unit-norm",
+            rule=glorot_unit_norm,
         ),
         "nature-104x80": Trunk(
             description="Stooke and Abbeel's large network: 104x80, padded to 12x9 features.",
             frame=(104, 80),
             convs=(Conv(32, 8, 4), Conv(64, 4, 2, 1), Conv(64, 3, 1, 1)),
             hidden=(512,),
-            rule="glorot-unit-norm",
+            rule=glorot_unit_norm,
         ),
         "ga3c": Trunk(
             description="GA3C's small network: `nips` with TensorFlow's SAME padding.",
-            frame=(84, 84),
             convs=(Conv(16, 8, 4, "same"), Conv(32, 4, 2, "same")),
             hidden=(256,),
-            rule="fan-in-uniform",
+            rule=fan_in_uniform,
             pixels=SIGNED,
         ),
         "ga3c-large-4": ga3c_large(4),
@@ -137,61 +146,38 @@ TRUNKS: Mapping[str, Trunk] = MappingProxyType(
         "ga3c-large-1": ga3c_large(1),
         "cule": Trunk(
             description="CuLE's actor-critic: `nature` with 32 filters in the third layer.",
-            frame=(84, 84),
             convs=(Conv(32, 8, 4), Conv(64, 4, 2), Conv(32, 3, 1)),
             hidden=(512,),
-            rule="kaiming-doubled",
+            rule=kaiming_doubled,
             pixels=CENTRED,
         ),
         "cule-dqn": Trunk(
             description="CuLE's DQN: the layers of `nature` with Kaiming's normal weights.",
-            frame=(84, 84),
             convs=NATURE,
             hidden=(512,),
-            rule="kaiming",
+            rule=kaiming,
         ),
         "mlp": Trunk(
             description="Two dense layers of 128 units, for vectors, RAM and small images.",
             frame=None,
             convs=(),
             hidden=(128, 128),
-            rule="orthogonal",
+            rule=orthogonal,
         ),
     }
 )
 
 
-class ConvTrunk(nn.Module):
-    """Images to the features of the last convolution, flattened as [H, W, C]."""
-
-    def __init__(
-        self, convs: nn.Sequential, pixels: PixelScale, kernels: ConvKernels | None
-    ) -> None:
-        super().__init__()
-        self.convs = convs
-        self.pixels = pixels
-        self.kernels = kernels
-        """None leaves the work to PyTorch."""
-
-    def forward(self, observations: Tensor) -> Features:
-        if self.kernels is not None and are_readable(observations):
-            return ConvFeatures(self.kernels, observations)
-        return torch_rows(self.convs, self.pixels, observations)
-
-
-def has_native_convolutions(trunk: nn.Module) -> bool:
-    return isinstance(trunk, ConvTrunk) and trunk.kernels is not None
-
-
 class FlatTrunk(nn.Module):
-    """Any observation to the flat row of its numbers."""
+    """Observations [N, S, ...frame] to [N, S * numbers per frame]."""
 
     def __init__(self, pixels: PixelScale) -> None:
         super().__init__()
         self.pixels = pixels
 
     def forward(self, observations: Tensor) -> Tensor:
-        return flat_values(observations, self.pixels)
+        flat = observations.flatten(1)
+        return flat if flat.is_floating_point() else self.pixels.apply_(flat.to(torch.float32))
 
 
 def build_trunk(trunk: Trunk, spaces: Spaces, layers: Layers) -> tuple[nn.Module, int]:
@@ -207,15 +193,15 @@ def build_trunk(trunk: Trunk, spaces: Spaces, layers: Layers) -> tuple[nn.Module
         border = (*padding(conv, height), *padding(conv, width))
         sizes.append((height, width, channels, conv.filters, conv.kernel, conv.stride, *border))
         height, width, channels = output_size(conv, height), output_size(conv, width), conv.filters
-    convs, wants_native = nn.Sequential(*steps), layers.kernels == "native" and not colours
-    kernels = ConvKernels.of(convs, tuple(sizes), trunk.pixels) if wants_native else None
-    return ConvTrunk(convs, trunk.pixels, kernels), height * width * channels
+    native_sizes = tuple(sizes) if layers.kernels == "native" and not colours else None
+    features = height * width * channels
+    return ConvTrunk(nn.Sequential(*steps), trunk.pixels, native_sizes), features
 
 
 def conv_steps(
     conv: Conv, channels: int, frame: tuple[int, int], layers: Layers
 ) -> list[nn.Module]:
-    """Padding where the convolution cannot pad by itself, the convolution, the rectifier."""
+    """Padding where the convolution cannot pad by itself, the convolution, ReLU."""
     top, bottom = padding(conv, frame[0])
     left, right = padding(conv, frame[1])
     own = top if top == bottom == left == right else 0

@@ -2,7 +2,10 @@
 
 import torch
 
-from scanline.networks.planes import CENTRED, RAW, SIGNED, UNIT, flat_values, image_planes
+from scanline.networks.convolutions import PixelScale, image_planes
+from scanline.networks.trunks import CENTRED, SIGNED, UNIT, FlatTrunk
+
+RAW = PixelScale(1.0)
 
 
 def strided_observations() -> torch.Tensor:
@@ -34,14 +37,14 @@ def test_each_scale_is_its_formula():
     ):
         planes = image_planes(observations, scale).to(torch.float64)
         torch.testing.assert_close(planes, expected, rtol=0, atol=1e-7)
-        flat = flat_values(observations, scale).to(torch.float64)
+        flat = FlatTrunk(scale)(observations).to(torch.float64)
         torch.testing.assert_close(flat, expected.flatten(1), rtol=0, atol=1e-7)
 
 
 def test_floats_are_taken_as_they_come():
     observations = torch.randn(2, 4, 5, 6, generator=torch.Generator().manual_seed(0))
     assert torch.equal(image_planes(observations, SIGNED), observations)
-    assert torch.equal(flat_values(observations, SIGNED), observations.flatten(1))
+    assert torch.equal(FlatTrunk(SIGNED)(observations), observations.flatten(1))
 
 
 def test_colours_become_channels_of_their_frame():
@@ -57,8 +60,8 @@ def test_colours_become_channels_of_their_frame():
 def test_the_input_is_not_changed():
     observations = torch.full((1, 4, 5, 6), 255, dtype=torch.uint8)
     image_planes(observations, UNIT)
-    flat_values(observations, UNIT)
+    FlatTrunk(UNIT)(observations)
     vector = torch.ones(2, 1, 3)
-    flat_values(vector, SIGNED)
+    FlatTrunk(SIGNED)(vector)
     assert int(observations.min()) == 255
     assert torch.equal(vector, torch.ones(2, 1, 3))
