@@ -63,9 +63,9 @@ sanitize: $(STAMP)  ## Run the native tests, a million hostile frames per cartri
 	$(BIN)/cmake --build build/address --parallel
 	$(BIN)/ctest --test-dir build/address --output-on-failure
 	$(BIN)/cmake -S . -B build/thread $(SANITIZED)=thread
-	$(BIN)/cmake --build build/thread --parallel --target test_batch test_standby
+	$(BIN)/cmake --build build/thread --parallel --target test_batch test_work_sharing
 	build/thread/native/tests/test_batch
-	build/thread/native/tests/test_standby
+	build/thread/native/tests/test_work_sharing
 	build/address/native/tests/hostile_roms 1000000 all $(ROMS)/*.bin
 	for shard in 1 2 3 4 5 6 7 8 9 10; do build/address/native/tests/fuzz_snapshots 100000 $$shard $(ROMS)/*.bin || exit 1; done
 

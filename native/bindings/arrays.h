@@ -1,4 +1,4 @@
-// arrays.h -- arrays as Python gives them: looked at, never converted.
+// arrays.h -- arrays as arguments from Python: checked, never converted.
 //
 // Takes any object; gives the address of its numbers if it is an array on the CPU of the right type
 // and shape without gaps, and raises a TypeError or ValueError with what is wanted otherwise. A

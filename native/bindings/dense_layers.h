@@ -1,6 +1,6 @@
-// dense_layers.h -- dense layers that read the same rows, as Python hands them over.
+// dense_layers.h -- dense layers that read the same rows, as arguments from Python.
 //
-// Takes weights and biases in turn; checks every size before anything runs.
+// Takes arrays that alternate between weights and biases; checks every size before anything runs.
 #pragma once
 
 #include <vector>
@@ -12,11 +12,11 @@ namespace scanline {
 
 class DenseLayers {
  public:
-  DenseLayers(const Span& rows, const Spans& weights, const Spans& outs, bool rectified)
+  DenseLayers(const Span& rows, const Spans& weights, const Spans& outs, bool relu)
       : rows_(rows), weights_(weights), outs_(outs) {
     check_pairs(weights);
     for (size_t l = 0; l < outs.size(); ++l)
-      shapes_.push_back(shape_of(weights[2 * l], weights[2 * l + 1], outs[l], rectified));
+      shapes_.push_back(shape_of(weights[2 * l], weights[2 * l + 1], outs[l], relu));
   }
 
   void forward() const {
@@ -25,11 +25,11 @@ class DenseLayers {
                     floats(outs_[l]));
   }
 
-  // Gradients of weights and biases come in turn too.
+  // `gradients` alternate between weights and biases too.
   void check_gradients(const Spans& out_gradients, const Spans& gradients) const {
     check_pairs(gradients);
     if (out_gradients.size() != shapes_.size())
-      refuse_layers("there must be gradients of every layer's outputs.");
+      throw_value_error("there must be gradients of every layer's outputs.");
     for (size_t l = 0; l < shapes_.size(); ++l) {
       check_size(out_gradients[l], shapes_[l].num, shapes_[l].units, "out_gradients");
       check_size(gradients[2 * l], shapes_[l].units, shapes_[l].inputs, "weight_gradients");
@@ -37,29 +37,28 @@ class DenseLayers {
     }
   }
 
-  // After `check_gradients`; `row_gradients` is their sum over all layers, or null.
+  // After `check_gradients`; `row_gradients`, or null, gets the sum over all layers.
   void backward(const Spans& out_gradients, float* row_gradients, const Spans& gradients) const {
     for (size_t l = 0; l < shapes_.size(); ++l)
       dense_backward(shapes_[l], floats(rows_), floats(weights_[2 * l]), floats(outs_[l]),
-                     floats(out_gradients[l]), {row_gradients, /*adds=*/l > 0},
+                     floats(out_gradients[l]), {row_gradients, /*accumulate=*/l > 0},
                      floats(gradients[2 * l]), floats(gradients[2 * l + 1]));
   }
 
  private:
   void check_pairs(const Spans& weights) const {
     if (outs_.empty() || weights.size() != 2 * outs_.size())
-      refuse_layers("there must be weights and biases for every layer.");
+      throw_value_error("there must be weights and biases for every layer.");
   }
 
-  DenseShape shape_of(const Span& weights, const Span& biases, const Span& out,
-                      bool rectified) const {
+  DenseShape shape_of(const Span& weights, const Span& biases, const Span& out, bool relu) const {
     const size_t units = biases.second, inputs = units ? weights.second / units : 0;
     const size_t num = inputs ? rows_.second / inputs : 0;
     const DenseShape shape{static_cast<i32>(num), static_cast<i32>(inputs), static_cast<i32>(units),
-                           rectified};
+                           relu};
     if (weights.second != units * inputs || rows_.second != num * inputs)
-      refuse_layers("rows, weights and biases do not have the sizes of one layer.");
-    if (const char* reason = dense_refusal(shape.inputs)) refuse_layers(reason);
+      throw_value_error("rows, weights and biases do not have the sizes of one layer.");
+    if (const char* reason = dense_refusal(shape.inputs)) throw_value_error(reason);
     check_size(out, shape.num, shape.units, "out");
     return shape;
   }

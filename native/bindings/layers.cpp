@@ -1,5 +1,5 @@
-// layers.cpp -- dense layers, optimisers and other small calls for Python: checks shapes, holds no
-// logic.
+// layers.cpp -- the Python functions of dense layers, optimiser, loss, returns and draws: checks
+// shapes, holds no logic.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/array.h>
 
@@ -13,8 +13,8 @@
 #include "../layers/draw.h"
 #include "../layers/normalise.h"
 #include "../layers/optimise.h"
+#include "../layers/parallel_for.h"
 #include "../layers/returns.h"
-#include "../layers/workers.h"
 #include "dense_layers.h"
 #include "pictures.h"
 
@@ -22,27 +22,26 @@ namespace nb = nanobind;
 
 namespace scanline {
 
-static void py_dense_forward(const Span& rows, const Spans& weights, const Spans& outs,
-                             bool rectified) {
-  const DenseLayers layers(rows, weights, outs, rectified);
+static void py_dense_forward(const Span& rows, const Spans& weights, const Spans& outs, bool relu) {
+  const DenseLayers layers(rows, weights, outs, relu);
   nb::gil_scoped_release release;
   layers.forward();
 }
 
-// Gradients of the rows are the sum over all layers; an empty span asks for none.
+// Gradients of the rows are the sum over all layers; with an empty span they are not computed.
 static void py_dense_backward(const Span& rows, const Spans& weights, const Spans& outs,
                               const Spans& out_gradients, const Span& row_gradients,
-                              const Spans& gradients, bool rectified) {
-  const DenseLayers layers(rows, weights, outs, rectified);
+                              const Spans& gradients, bool relu) {
+  const DenseLayers layers(rows, weights, outs, relu);
   layers.check_gradients(out_gradients, gradients);
   const bool wanted = row_gradients.second != 0;
   if (wanted && row_gradients.second != rows.second)
-    refuse_layers("there must be a gradient for every row.");
+    throw_value_error("there must be a gradient for every row.");
   nb::gil_scoped_release release;
   layers.backward(out_gradients, wanted ? floats(row_gradients) : nullptr, gradients);
 }
 
-// Arrays of one size that are dense in the same order, whatever it is; `means` may be empty.
+// All arrays of a parameter have one size and one memory order, without gaps; `means` may be empty.
 static void py_rmsprop(const Spans& gradients, const Spans& parameters, const Spans& squares,
                        const Spans& means, float decay, float epsilon, bool epsilon_inside_root,
                        float learning_rate, float gradient_scale) {
@@ -57,7 +56,7 @@ static void py_rmsprop(const Spans& gradients, const Spans& parameters, const Sp
     arrays.push_back({static_cast<i64>(size), floats(gradients[i]), floats(parameters[i]),
                       floats(squares[i]), means.empty() ? nullptr : floats(means[i])});
   }
-  if (!fits) refuse_layers("gradient, parameter and averages must have one size.");
+  if (!fits) throw_value_error("gradient, parameter and averages must have one size.");
   nb::gil_scoped_release release;
   rmsprop({decay, epsilon, epsilon_inside_root, learning_rate, gradient_scale}, arrays);
 }
@@ -85,7 +84,7 @@ static void py_normalise(const Pictures& pictures, const Span& mean, const Span&
   const i32 num = static_cast<i32>(pictures.shape[0]);
   const i32 num_planes = static_cast<i32>(pictures.shape[1]);
   const i32 num_pixels = static_cast<i32>(pictures.shape[2] * pictures.shape[3]);
-  if (!pictures.frames.bytes) refuse_layers("only pictures of bytes are normalised.");
+  if (!pictures.frames.bytes) throw_value_error("only pictures of bytes are normalised.");
   check_size(mean, 1, num_pixels, "mean");
   check_size(scale, 1, num_pixels, "scale");
   check_size(out, num, num_planes * num_pixels, "out");
@@ -94,19 +93,19 @@ static void py_normalise(const Pictures& pictures, const Span& mean, const Span&
             floats(out));
 }
 
-// Uniforms are the first of every row, `actions` 64-bit integers.
+// Of every row of `uniforms` the first is used; `actions` are 64-bit integers.
 static void py_draw_categorical(const Span& logits, const Span& uniforms, const Span& actions) {
   const i32 num = static_cast<i32>(actions.second);
   if (num == 0) return;
   if (logits.second == 0 || uniforms.second == 0 || logits.second % actions.second != 0 ||
       uniforms.second % actions.second != 0)
-    refuse_layers("logits, uniforms and actions do not have the sizes of one batch.");
+    throw_value_error("logits, uniforms and actions do not have the sizes of one batch.");
   draw_categorical(num, static_cast<i32>(logits.second / actions.second), floats(logits),
                    floats(uniforms), static_cast<i64>(uniforms.second / actions.second),
                    reinterpret_cast<i64*>(actions.first));
 }
 
-// Actions are 64-bit integers; gives the sums of the policy's, the entropy's and the value's term.
+// Actions are 64-bit integers; gives the sums of the policy, entropy and value terms.
 static std::array<double, 3> py_actor_critic(const Span& logits, const Span& values,
                                              const Span& returns, const Span& actions,
                                              const Span& logit_gradients,
@@ -115,11 +114,11 @@ static std::array<double, 3> py_actor_critic(const Span& logits, const Span& val
   const size_t num = values.second, num_actions = num ? logits.second / num : 0;
   if (logits.second != num * num_actions || returns.second != num || actions.second != num ||
       logit_gradients.second != logits.second || value_gradients.second != num)
-    refuse_layers("logits, values, returns and actions do not have the sizes of one batch.");
+    throw_value_error("logits, values, returns and actions do not have the sizes of one batch.");
   const i64* const taken = reinterpret_cast<const i64*>(actions.first);
   for (size_t i = 0; i < num; ++i)
     if (taken[i] < 0 || taken[i] >= static_cast<i64>(num_actions))
-      refuse_layers("an action is none of those that have logits.");
+      throw_value_error("an action is none of those that have logits.");
   const ActorCriticSums sums = actor_critic(
       {static_cast<i32>(num), static_cast<i32>(num_actions), floats(logits), floats(values),
        floats(returns), taken},
@@ -127,7 +126,7 @@ static std::array<double, 3> py_actor_critic(const Span& logits, const Span& val
   return {sums.policy, sums.entropy, sums.value};
 }
 
-// Ends are bytes, 0 or 1.
+// `terminal` and `truncated` are bytes, 0 or 1.
 static void py_n_step_returns(const Span& rewards, const Span& terminal, const Span& truncated,
                               const Span& final_values, const Span& last_values, float discount,
                               const Span& returns) {
@@ -135,14 +134,14 @@ static void py_n_step_returns(const Span& rewards, const Span& terminal, const S
   const size_t num_steps = num_envs ? num / num_envs : 0;
   if (num != num_steps * num_envs || terminal.second != num || truncated.second != num ||
       final_values.second != num || returns.second != num)
-    refuse_layers("rewards, ends, values and returns do not have the sizes of one rollout.");
+    throw_value_error("rewards, ends, values and returns do not have the sizes of one rollout.");
   const auto bytes = [](const Span& span) { return reinterpret_cast<const u8*>(span.first); };
   n_step_returns({static_cast<i32>(num_steps), static_cast<i32>(num_envs), floats(rewards),
                   bytes(terminal), bytes(truncated), floats(final_values), floats(last_values)},
                  discount, floats(returns));
 }
 
-// Gradients come and go with every update: their pages need not be made anew each time.
+// Gradients are allocated and freed with every update: the allocator keeps their pages.
 static void keep_freed_memory() {
 #if defined(__GLIBC__)
   mallopt(M_MMAP_THRESHOLD, 32 << 20);
@@ -163,7 +162,7 @@ void bind_layers(nb::module_& m) {
   m.def("are_finite", &py_are_finite, nb::arg("arrays"));
   m.def("layer_threads", &layer_threads);
   m.def("set_layer_threads", [](i32 num_threads) {
-    if (num_threads < 1) refuse_layers("there must be at least one thread.");
+    if (num_threads < 1) throw_value_error("there must be at least one thread.");
     set_layer_threads(num_threads);
   });
   m.def("draw_categorical", &py_draw_categorical, nb::arg("logits"), nb::arg("uniforms"),

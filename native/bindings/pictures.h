@@ -1,4 +1,4 @@
-// pictures.h -- pictures as Python hands them over: where they lie, and their sizes.
+// pictures.h -- pictures as an argument from Python: address, shape and strides.
 #pragma once
 
 #include <array>
@@ -8,7 +8,8 @@
 
 namespace scanline {
 
-// Pictures [num, planes, height, width] of bytes or floats, wherever each plane lies.
+// Pictures [num, planes, height, width] of bytes or floats; strides are in elements, and a plane is
+// contiguous.
 struct Pictures {
   using Four = std::array<i64, 4>;
 
@@ -17,7 +18,7 @@ struct Pictures {
             reinterpret_cast<const void*>(address), bytes, strides[0], strides[1], scale, offset},
         shape(shape) {
     if (strides[3] != 1 || strides[2] != shape[3])
-      refuse_layers("a plane of a picture must be contiguous.");
+      throw_value_error("a plane of a picture must be contiguous.");
   }
 
   Frames frames;

@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "../threads/process.h"
+#include "../threads/fork_guard.h"
 #include "step_arrays.h"
 #include "thread_pool.h"
 
@@ -199,7 +199,7 @@ class Batch {
 
   // Ends the threads; false if one is stuck in a job, so that nothing may be freed. Where they do
   // not exist there is nothing to end.
-  bool stop(Patience patience = Patience()) { return !pool_.is_here() || pool_->stop(patience); }
+  bool stop(Timeout timeout = Timeout()) { return !pool_.is_usable() || pool_->stop(timeout); }
 
   // A group that no other call uses: nothing of it is stepped or reset meanwhile.
   class Claim {
@@ -322,7 +322,7 @@ class Batch {
   std::vector<Job> jobs_;
   std::vector<std::unique_ptr<Group>> groups_;
   i32 num_threads_;
-  OfOneProcess<ThreadPool> pool_;  // last: its threads use all of the above
+  ForkGuarded<ThreadPool> pool_;  // last: its threads use all of the above
 };
 
 }  // namespace scanline

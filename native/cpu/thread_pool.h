@@ -1,9 +1,9 @@
 // thread_pool.h -- threads that run jobs, and waiting with a time limit.
 //
 // Takes lists of jobs (work.h) and one function that runs a job; knows nothing of environments.
-// At most `num_threads` threads run jobs at any moment. A caller that waits for a list helps with
-// it when a place is free, so that lockstep stepping needs no hand-over between threads; and a
-// thread that looks around for other work (standby.h) lends a hand before one is woken.
+// At most `num_threads` threads run jobs at any moment. A caller that waits for a list runs jobs of
+// it if fewer do, so that lockstep stepping needs no hand-over between threads. Idle workers of
+// other pools (work_sharing.h) are asked to help before a thread of this pool is woken.
 // Any number of callers; each list has one owner at a time. A job that throws counts as done; the
 // list keeps the first exception for its owner.
 #pragma once
@@ -18,14 +18,14 @@
 #include <mutex>
 #include <vector>
 
-#include "../threads/patience.h"
-#include "../threads/standby.h"
+#include "../threads/spin_wait.h"
 #include "../threads/thread_group.h"
+#include "../threads/work_sharing.h"
 #include "work.h"
 
 namespace scanline {
 
-class ThreadPool : private JobOffer {
+class ThreadPool : private JobSource {
  public:
   using Clock = std::chrono::steady_clock;
   using Job = std::function<void(i32 job)>;
@@ -34,7 +34,8 @@ class ThreadPool : private JobOffer {
   ThreadPool(i32 num_threads, i32 max_lists, Job job)
       : job_(std::move(job)), num_threads_(num_threads) {
     queue_.reserve(static_cast<size_t>(max_lists));
-    threads_.start(num_threads, [this](i32 thread) { serve(thread); }, [this] { call_off(); });
+    threads_.start(
+        num_threads, [this](i32 thread) { run_thread(thread); }, [this] { request_stop(); });
   }
 
   // A thread that is stuck in a job would go on in memory that is freed.
@@ -44,15 +45,15 @@ class ThreadPool : private JobOffer {
     std::abort();
   }
 
-  // Ends the threads, each after the job that it is at; no other job is begun. False if one was
-  // still at its job when patience ended: nothing that jobs use may be freed then.
-  bool stop(Patience patience = Patience()) {
-    call_off();
-    if (!withdraw_jobs(*this, patience)) return false;
+  // Ends the threads, each after its current job; no other job is started. False if a thread was
+  // still in a job when the timeout expired: nothing that jobs use may be freed then.
+  bool stop(Timeout timeout = Timeout()) {
+    request_stop();
+    if (!cancel_request(*this, timeout)) return false;
     {
       std::unique_lock<std::mutex> lock(mutex_);
-      while (num_serving_ > 0) {
-        if (patience.has_ended()) return false;
+      while (num_alive_ > 0) {
+        if (timeout.has_expired()) return false;
         progress_.wait_for(lock, std::chrono::milliseconds(20));
       }
     }
@@ -67,9 +68,9 @@ class ThreadPool : private JobOffer {
     std::lock_guard<std::mutex> lock(mutex_);
     work.queued = true;
     queue_.push_back(&work);
-    // One place is left for the caller: a thread that took its core would only hold it up on its
-    // way to `wait`. If it does not come, the last place is filled after a few jobs.
-    call(std::max(1, std::min(num_jobs, num_threads_ - 1)));
+    // One thread fewer than allowed: the caller usually joins in `wait`, and a thread on its core
+    // would delay it. If it does not join, one more thread is woken after a few jobs.
+    start_threads(std::max(1, std::min(num_jobs, num_threads_ - 1)));
   }
 
   // False if the list was not done in time.
@@ -77,7 +78,7 @@ class ThreadPool : private JobOffer {
     std::unique_lock<std::mutex> lock(mutex_);
     if (work.queued && num_running_ < num_threads_ && Clock::now() < deadline)
       help(work, deadline, lock);
-    if (!work.queued) look_around(work, lock);
+    if (!work.queued) spin(work, lock);
     return progress_.wait_until(lock, deadline, [&] { return work.idle(); });
   }
 
@@ -94,52 +95,52 @@ class ThreadPool : private JobOffer {
   }
 
  private:
-  // The others need about a job's time to finish, and waking the caller would take longer.
-  static constexpr auto kPatience = std::chrono::microseconds(100);
-  // Jobs that a thread does alone before it calls another one to the place that is the caller's.
-  static constexpr i32 kAlone = 1, kLentAlone = 4;
+  // The other threads finish within about one job; waking the caller would take longer.
+  static constexpr auto kSpin = std::chrono::microseconds(100);
+  // Jobs that a thread runs before it wakes the thread that `submit` left out.
+  static constexpr i32 kJobsBeforeWake = 1, kHelperJobsBeforeWake = 4;
 
-  // Threads for `num` places: those that look around, and own ones. The lock is held.
-  void call(i32 num) {
-    const i32 num_lent = num_promised_ == 0 ? offer_jobs(*this, num) : 0;
-    num_promised_ += num_lent;
-    for (i32 i = num_lent; i < num; ++i) work_ready_.notify_one();
+  // Gets `num` threads to run jobs: helpers from other pools, then own ones. The lock is held.
+  void start_threads(i32 num) {
+    const i32 num_new = num_helpers_ == 0 ? request_helpers(*this, num) : 0;
+    num_helpers_ += num_new;
+    for (i32 i = num_new; i < num; ++i) work_ready_.notify_one();
   }
 
-  void lend(const Stays& stays) override {
+  void run_in_helper(const KeepRunning& keep_running) override {
     std::unique_lock<std::mutex> lock(mutex_);
-    const i32 num_others = num_promised_ - 1;
-    num_promised_ = 0;
-    call(num_others);
+    const i32 num_others = num_helpers_ - 1;
+    num_helpers_ = 0;
+    start_threads(num_others);
     if (stopping_ || queue_.empty() || num_running_ >= num_threads_) return;
-    empty(*queue_.front(), num_threads_ + 1, lock, kLentAlone,
-          [&] { return !stopping_ && stays(); });
+    drain(*queue_.front(), num_threads_ + 1, lock, kHelperJobsBeforeWake,
+          [&] { return !stopping_ && keep_running(); });
   }
 
-  void decline() override {
+  void on_request_dropped() override {
     std::lock_guard<std::mutex> lock(mutex_);
-    for (; num_promised_ > 0; --num_promised_) work_ready_.notify_one();
+    for (; num_helpers_ > 0; --num_helpers_) work_ready_.notify_one();
   }
 
-  void serve(i32 thread) {
+  void run_thread(i32 thread) {
     std::unique_lock<std::mutex> lock(mutex_);
-    ++num_serving_;
+    ++num_alive_;
     while (true) {
       work_ready_.wait(
           lock, [this] { return stopping_ || (!queue_.empty() && num_running_ < num_threads_); });
       if (stopping_) break;
-      empty(*queue_.front(), thread, lock, kAlone, [this] { return !stopping_; });
+      drain(*queue_.front(), thread, lock, kJobsBeforeWake, [this] { return !stopping_; });
     }
-    --num_serving_;
+    --num_alive_;
     progress_.notify_all();
   }
 
   void help(Work& work, Clock::time_point deadline, std::unique_lock<std::mutex>& lock) {
-    empty(work, num_threads_, lock, 0, [deadline] { return Clock::now() < deadline; });
+    drain(work, num_threads_, lock, 0, [deadline] { return Clock::now() < deadline; });
     if (!queue_.empty()) work_ready_.notify_one();
   }
 
-  void call_off() {
+  void request_stop() {
     {
       std::lock_guard<std::mutex> lock(mutex_);
       stopping_ = true;
@@ -147,18 +148,18 @@ class ThreadPool : private JobOffer {
     work_ready_.notify_all();
   }
 
-  // Runs jobs of one list until none is left to take, or somebody calls this thread away. After
-  // `num_alone` of them the last place is filled. The lock is held on entry and exit only.
+  // Runs jobs of one list until none is left to take or `keep_running` is false. After
+  // `jobs_before_wake` of them one more thread is woken. The lock is held on entry and exit only.
   template <class Condition>
-  void empty(Work& work, i32 thread, std::unique_lock<std::mutex>& lock, i32 num_alone,
-             const Condition& stays) {
+  void drain(Work& work, i32 thread, std::unique_lock<std::mutex>& lock, i32 jobs_before_wake,
+             const Condition& keep_running) {
     ++num_running_;
     ++work.num_users;
     lock.unlock();
-    for (i32 job = work.take(thread); job >= 0; job = stays() ? work.take(thread) : -1) {
+    for (i32 job = work.take(thread); job >= 0; job = keep_running() ? work.take(thread) : -1) {
       run(work, job);
       work.finish_one();
-      if (--num_alone == 0) fill_last_place(work);
+      if (--jobs_before_wake == 0) wake_one_more(work);
     }
     lock.lock();
     --num_running_;
@@ -180,15 +181,15 @@ class ThreadPool : private JobOffer {
     }
   }
 
-  // Waits a moment for the end of a list that has no more jobs to take.
-  static void look_around(const Work& work, std::unique_lock<std::mutex>& lock) {
+  // Spins for a moment until a list that has no more jobs to take is done.
+  static void spin(const Work& work, std::unique_lock<std::mutex>& lock) {
     lock.unlock();
-    const Clock::time_point end = Clock::now() + kPatience;
-    while (!work.idle() && Clock::now() < end) relax();
+    const Clock::time_point end = Clock::now() + kSpin;
+    while (!work.idle() && Clock::now() < end) cpu_relax();
     lock.lock();
   }
 
-  void fill_last_place(const Work& work) {
+  void wake_one_more(const Work& work) {
     {
       std::lock_guard<std::mutex> lock(mutex_);
       if (!work.queued || num_running_ >= num_threads_) return;
@@ -207,12 +208,12 @@ class ThreadPool : private JobOffer {
   Job job_;
   i32 num_threads_;
   std::mutex mutex_;
-  std::condition_variable work_ready_;  // the queue is not empty, or a place became free
+  std::condition_variable work_ready_;  // the queue is not empty, or fewer threads run
   std::condition_variable progress_;    // a list was finished
   std::vector<Work*> queue_;            // lists that still have jobs to take, oldest first
   i32 num_running_ = 0;
-  i32 num_promised_ = 0;  // threads of others that will come, or be declined
-  i32 num_serving_ = 0;
+  i32 num_helpers_ = 0;  // idle workers of other pools that will come, or whose request is dropped
+  i32 num_alive_ = 0;    // own threads that have not ended
   std::atomic<bool> stopping_{false};
   ThreadGroup threads_;
 };

@@ -27,10 +27,10 @@ ActorCriticSums actor_critic(const ActorCriticBatch& batch, double entropy_coef,
     const double error =
         static_cast<double>(batch.returns[i]) - static_cast<double>(batch.values[i]);
     for (size_t a = 0; a < num_actions; ++a) {
-      const double chance = std::exp(logs[a]), was_taken = a == taken ? 1.0 : 0.0;
-      const double policy = (chance - was_taken) * error;
+      const double probability = std::exp(logs[a]), was_taken = a == taken ? 1.0 : 0.0;
+      const double policy = (probability - was_taken) * error;
       logit_gradients[a] =
-          static_cast<float>(scale * (policy + entropy_coef * chance * (logs[a] + entropy)));
+          static_cast<float>(scale * (policy + entropy_coef * probability * (logs[a] + entropy)));
     }
     value_gradients[i] = static_cast<float>(-2.0 * scale * value_coef * error);
     sums.policy -= logs[taken] * error;

@@ -3,8 +3,8 @@
 // Takes logits [num, num_actions], values, the actions that were taken and their returns; gives
 // gradients of logits and values, and sums of the loss's three terms. Knows no network.
 //
-// Per row: -log p(action) * advantage - entropy_coef * entropy + value_coef * error^2, where the
-// advantage is the error of the value, taken as a number.
+// Per row: -log p(action) * advantage - entropy_coef * entropy + value_coef * error^2, where error
+// is return - value, and the advantage is the error without gradient.
 #pragma once
 
 #include "../core/types.h"

@@ -1,5 +1,5 @@
-// conv_kernels_avx2.cpp -- the sums over a layer's different outputs, forwards and backwards, and
-// matrices in the order in which tiles read them; see kernels.h.
+// conv_kernels_avx2.cpp -- convolutions over distinct outputs, forward and backward, and the
+// packing of matrices; see kernels.h.
 #include <cstring>
 
 #include "tiles_avx2.h"
@@ -7,8 +7,8 @@
 namespace scanline {
 namespace {
 
-// Eight rows of eight floats, from `first` on, to eight columns: out[k * 16 + f] = rows[f][k].
-void turn_eight(const float* const* rows, i32 first, float* out) {
+// Transposes eight floats, from `first` on, of eight rows: out[k * 16 + f] = rows[f][first + k].
+void transpose_8x8(const float* const* rows, i32 first, float* out) {
   __m256 row[8], pair[8], four[8];
   for (i32 f = 0; f < 8; ++f) row[f] = _mm256_loadu_ps(rows[f] + first);
   for (i32 f = 0; f < 8; f += 2) {
@@ -28,36 +28,36 @@ void turn_eight(const float* const* rows, i32 first, float* out) {
   }
 }
 
-// Sixteen filters, from `filter` on, of kRows outputs; gives bits that are zero where all are
+// Sixteen filters, from `filter` on, of kRows outputs. The result is all zero bits if all are
 // finite.
 template <i32 kRows>
 __m256 compute_tile(const Taps& taps, i32 first, i32 filter, const float* panel, const float* bias,
                     const Outputs& outputs) {
   alignas(32) float sums[kRows * kTileColumns];
   tap_products<kRows>([taps, first](i32 i, i32 tap) { return taps.row(first + i, tap); }, taps.num,
-                      taps.rows.num_floats, panel, sums);
+                      taps.rows.num_values, panel, sums);
   __m256 not_finite = _mm256_setzero_ps();
   for (i32 i = 0; i < kRows; ++i) {
-    u64 marks = 0;
+    u64 bits = 0;
     for (i32 k = 0; k < kTileColumns; k += 8) {
       const __m256 sum =
           _mm256_add_ps(_mm256_load_ps(sums + i * kTileColumns + k), _mm256_loadu_ps(bias + k));
-      const __m256 output = rectified(sum);
-      _mm256_storeu_ps(outputs.at(first + i) + filter + k, output);
-      marks |= marks_of(output) << k;
+      const __m256 output = relu(sum);
+      _mm256_storeu_ps(outputs.row(first + i) + filter + k, output);
+      bits |= nonzero_bits(output) << k;
       not_finite = _mm256_or_ps(not_finite, zero_if_finite(output));
     }
-    u64& word = outputs.marks(first + i)[filter / kMarksPerWord];
-    if (filter % kMarksPerWord == 0) word = 0;
-    word |= marks << filter % kMarksPerWord;
+    u64& word = outputs.mask(first + i)[filter / kMaskBits];
+    if (filter % kMaskBits == 0) word = 0;
+    word |= bits << filter % kMaskBits;
   }
   return not_finite;
 }
 
-// Adds to sums[f][from + k]: gradient of filter f times float from + k of a tap, over the outputs
-// at `steps`, for sixteen k.
+// Adds to sums[f][from + k], for sixteen k: gradient of filter f times value from + k of a tap,
+// summed over the outputs of a block that `index` .. `end` list.
 template <i32 kFilters>
-__attribute__((noinline)) void filter_tile(const u8* steps, const u8* end, const float* gradients,
+__attribute__((noinline)) void filter_tile(const u8* index, const u8* end, const float* gradients,
                                            i64 stride, const i32* filters,
                                            const float* const* columns, i32 from, i64 depth,
                                            float* sums) {
@@ -66,9 +66,9 @@ __attribute__((noinline)) void filter_tile(const u8* steps, const u8* end, const
   i64 at[kFilters];
 #pragma GCC unroll 6
   for (i32 i = 0; i < kFilters; ++i) at[i] = filters[i];
-  for (; steps < end; ++steps) {
-    const float* const values = gradients + *steps * stride;
-    const float* const column = columns[*steps] + from;
+  for (; index < end; ++index) {
+    const float* const values = gradients + *index * stride;
+    const float* const column = columns[*index] + from;
     const __m256 low = _mm256_loadu_ps(column), high = _mm256_loadu_ps(column + 8);
 #pragma GCC unroll 6
     for (i32 i = 0; i < kFilters; ++i) tile.add(i, _mm256_broadcast_ss(values + at[i]), low, high);
@@ -82,26 +82,27 @@ __attribute__((noinline)) void filter_tile(const u8* steps, const u8* end, const
 
 // Sixteen channels of kRows inputs.
 template <i32 kRows>
-void input_tile(const i32* inputs, const MarkedRow* rows, i32 filters, i32 channels,
-                const float* panel, float* below) {
+void input_tile(const i32* inputs, const SparseRow* rows, i32 filters, i32 channels,
+                const float* panel, float* input_gradients) {
   alignas(32) float sums[kRows * kTileColumns];
   row_products<kRows>(rows, filters, panel, sums);
   for (i32 i = 0; i < kRows; ++i) {
-    float* const to = below + static_cast<i64>(inputs[i]) * channels;
+    float* const to = input_gradients + static_cast<i64>(inputs[i]) * channels;
     add_to(to, _mm256_load_ps(sums + i * kTileColumns));
     add_to(to + 8, _mm256_load_ps(sums + i * kTileColumns + 8));
   }
 }
 
-void pass_columns(i32 num, i32 stride, i32 columns, const float* outputs, float* gradients) {
+void relu_backward_columns(i32 num, i32 stride, i32 columns, const float* outputs,
+                           float* gradients) {
   for (i32 i = 0; i < num; ++i, outputs += stride, gradients += stride)
     for (i32 k = 0; k < columns; k += 8)
-      _mm256_storeu_ps(gradients + k, passed(_mm256_loadu_ps(gradients + k), outputs + k));
+      _mm256_storeu_ps(gradients + k, relu_gradient(_mm256_loadu_ps(gradients + k), outputs + k));
 }
 
 }  // namespace
 
-// A row's columns are read at one go: the next row may be pages away.
+// Reads all columns of a row before the next row, which may be on another page.
 void pack_columns(const float* matrix, i32 num_rows, i64 stride, i32 num_panels, float* panels) {
   constexpr i32 kAhead = 8;
   for (i32 r = 0; r < num_rows; ++r)
@@ -113,11 +114,11 @@ void pack_columns(const float* matrix, i32 num_rows, i64 stride, i32 num_panels,
     }
 }
 
-void pack_lines(const float* const* rows, i64 num_rows, i32 num, float* panels) {
+void pack_rows(const float* const* rows, i64 num_rows, i32 num, float* panels) {
   for (i64 r = 0; r < num_rows; r += kTileColumns)
     for (i32 k = 0; k < num; k += 8, panels += 8 * kTileColumns) {
-      turn_eight(rows + r, k, panels);
-      turn_eight(rows + r + 8, k, panels + 8);
+      transpose_8x8(rows + r, k, panels);
+      transpose_8x8(rows + r + 8, k, panels + 8);
     }
 }
 
@@ -126,7 +127,7 @@ void sum_rows(const float* a, const float* b, i32 num, float* to) {
     _mm256_storeu_ps(to + i, _mm256_add_ps(_mm256_loadu_ps(a + i), _mm256_loadu_ps(b + i)));
 }
 
-void add_rows(i32 num, i32 stride, i32 floats, const float* rows, float* sums) {
+void accumulate_rows(i32 num, i32 stride, i32 floats, const float* rows, float* sums) {
   for (i32 f = 0; f < floats; f += 8) {
     __m256 sum = _mm256_loadu_ps(sums + f);
     for (i32 i = 0; i < num; ++i)
@@ -149,42 +150,42 @@ bool compute_outputs(const Taps& taps, i32 first, i32 end, const float* panels, 
 }
 
 void add_filter_gradients(const Taps& taps, i32 num, i32 tap, const FilterTileLists& tiles,
-                          const MarkedRows& gradients, float* sums) {
-  const i32 depth = taps.depth(), floats = taps.rows.num_floats;
-  const float* columns[FilterTileLists::kStretch];
-  for (i32 stretch = 0; stretch * FilterTileLists::kStretch < num; ++stretch) {
-    const i32 first = 1 + stretch * FilterTileLists::kStretch;
-    const i32 some = least(FilterTileLists::kStretch, num + 1 - first);
-    for (i32 i = 0; i < some; ++i) columns[i] = taps.row(first + i, tap).floats;
+                          const SparseRows& gradients, float* sums) {
+  const i32 depth = taps.depth(), floats = taps.rows.num_values;
+  const float* columns[FilterTileLists::kBlockOutputs];
+  for (i32 block = 0; block * FilterTileLists::kBlockOutputs < num; ++block) {
+    const i32 first = 1 + block * FilterTileLists::kBlockOutputs;
+    const i32 some = min_of(FilterTileLists::kBlockOutputs, num + 1 - first);
+    for (i32 i = 0; i < some; ++i) columns[i] = taps.row(first + i, tap).values;
     for (i32 at = 0; at < floats; at += kTileColumns)
       for (i32 tile = 0; tile < tiles.num_tiles(); ++tile)
-        with_rows(tiles.filters_of(tile), [&](auto filters) {
-          filter_tile<filters>(tiles.begin(stretch, tile), tiles.end(stretch, tile),
-                               gradients.row(first).floats, gradients.num_floats,
+        with_rows(tiles.num_filters_of(tile), [&](auto filters) {
+          filter_tile<filters>(tiles.begin(block, tile), tiles.end(block, tile),
+                               gradients.row(first).values, gradients.num_values,
                                tiles.filters(tile), columns, at, depth, sums + tap * floats);
         });
   }
 }
 
-void gather_columns(const i32* numbers, i64 num_rows, const float* rows, i32 num, i32 filters,
-                    const float* outputs, float* columns) {
+void scatter_add_columns(const i32* ids, i64 num_rows, const float* rows, i32 num, i32 filters,
+                         const float* outputs, float* columns) {
   for (i32 i = 0; i <= num; ++i)
     std::memset(columns + static_cast<i64>(i) * filters, 0, kTileColumns * sizeof(float));
   for (i64 i = 0; i < num_rows; ++i) {
-    float* const to = columns + static_cast<i64>(numbers[i]) * filters;
+    float* const to = columns + static_cast<i64>(ids[i]) * filters;
     const float* const from = rows + i * filters;
     add_to(to, _mm256_loadu_ps(from));
     add_to(to + 8, _mm256_loadu_ps(from + 8));
   }
-  pass_columns(num + 1, filters, kTileColumns, outputs, columns);
+  relu_backward_columns(num + 1, filters, kTileColumns, outputs, columns);
 }
 
-void add_input_gradients(const i32* inputs, const MarkedRow* rows, i64 num, i32 filters,
-                         i32 channels, const float* panels, float* below) {
+void add_input_gradients(const i32* inputs, const SparseRow* rows, i64 num, i32 filters,
+                         i32 channels, const float* panels, float* input_gradients) {
   const i64 panel_floats = static_cast<i64>(kTileColumns) * filters;
   for (i32 c = 0; c < channels; c += kTileColumns, panels += panel_floats) {
     const auto put = [&](auto kernel, i64 i) {
-      kernel(inputs + i, rows + i, filters, channels, panels, below + c);
+      kernel(inputs + i, rows + i, filters, channels, panels, input_gradients + c);
     };
     i64 i = 0;
     for (; i + 6 <= num; i += 6) put(input_tile<6>, i);
@@ -193,8 +194,8 @@ void add_input_gradients(const i32* inputs, const MarkedRow* rows, i64 num, i32 
   }
 }
 
-void pass_rows(i32 num, i32 floats, const float* outputs, float* gradients) {
-  pass_columns(num, floats, floats, outputs, gradients);
+void relu_backward_rows(i32 num, i32 floats, const float* outputs, float* gradients) {
+  relu_backward_columns(num, floats, floats, outputs, gradients);
 }
 
 }  // namespace scanline

@@ -1,16 +1,15 @@
-// conv_stack.h -- the convolutions of a network, forwards and backwards.
+// conv_stack.h -- the convolutions of a network, forward and backward.
 //
-// Takes frames as the store keeps them (bytes or floats, any stride between pictures and between
-// the planes of a stack) and weights [filters, kernel, kernel, channels]; gives features
-// [num, height, width, filters] and gradients in the layout of the weights. A rectifier follows
-// every convolution. Knows no loss, no optimiser and no Python.
+// Takes frames in a store's memory (bytes or floats, any stride between pictures and between the
+// planes of a stack) and weights [filters, kernel, kernel, channels]; gives features
+// [num, height, width, filters] and gradients in the layout of the weights. A ReLU follows every
+// convolution. Knows no loss, no optimiser and no Python.
 //
-// Outputs that are the same, in one picture or in several, are computed once (patches.h): a layer
-// is a list of different outputs, and its sums read the outputs of the layer below by their
-// numbers. What is zero in all rows of a tile is left out where all numbers are finite (present.h):
-// what is no number spreads as in any other way to compute the sums. On the way back the
-// gradients of all that are the same are summed first and go on from the one that stands for them
-// all. Every sum is made by one job in one order: results do not depend on the number of threads.
+// Outputs with equal inputs, in one picture or in several, are computed once (patch_table.h). A
+// layer is a table of distinct outputs, which gather their inputs from the layer below by id. Sums
+// skip values that are zero in all rows of a tile (sparse_rows.h). The backward pass first sums
+// the gradients of all occurrences of an output (scatter-add), then runs once per distinct output.
+// Every sum is made by one job in a fixed order, so results do not depend on the number of threads.
 // An output depends on its own inputs alone: features have the same bits whatever else is in the
 // pass.
 #pragma once
@@ -20,8 +19,8 @@
 #include <vector>
 
 #include "conv_shape.h"
+#include "feature_dense.h"
 #include "frames.h"
-#include "place_dense.h"
 
 namespace scanline {
 
@@ -29,20 +28,11 @@ inline i32 feature_floats(const std::vector<ConvShape>& shapes) {
   return shapes.back().out_pixels() * shapes.back().filters;
 }
 
-class ConvStack {
- public:
-  explicit ConvStack(std::vector<ConvShape> shapes) : shapes_(std::move(shapes)) {}
+// Why these convolutions cannot run here, or nullptr.
+const char* convolutions_refusal(const std::vector<ConvShape>& shapes);
 
-  // Why these convolutions cannot run here, or nullptr.
-  static const char* refusal(const std::vector<ConvShape>& shapes);
-
-  const std::vector<ConvShape>& shapes() const { return shapes_; }
-
- private:
-  std::vector<ConvShape> shapes_;
-};
-
-// What one set of weights computed from the pictures since the last `clear`.
+// One pass with one set of weights: the activations of the pictures since the last `clear`, kept
+// for the backward pass.
 class ConvPass {
  public:
   struct Weights {
@@ -56,29 +46,30 @@ class ConvPass {
   explicit ConvPass(std::vector<ConvShape> shapes);
   ~ConvPass();
 
-  // Forgets pictures and weights, and keeps the memory.
+  // Removes pictures and weights, and keeps the memory.
   void clear();
 
-  // Adds pictures; the weights are those of the earlier ones. Gives their features, or the rows of
-  // a dense layer that reads them. After an exception the pass is as after `clear`.
+  // Adds pictures, with the same weights as earlier ones. Writes their features, or the rows of a
+  // dense layer that reads them. After an exception the pass is cleared.
   void forward(const Frames& frames, i32 num, const Weights& weights, const DenseWeights* dense,
                float* rows);
-  // The same for pictures that nobody will go back from, helped by what is known of the others.
-  void peek(const Frames& frames, i32 num, const Weights& weights, const DenseWeights* dense,
-            float* rows);
+  // The same without a backward pass: the pictures are not kept, but outputs that earlier pictures
+  // have are reused.
+  void infer(const Frames& frames, i32 num, const Weights& weights, const DenseWeights* dense,
+             float* rows);
   i32 num_pictures() const { return num_pictures_; }
-  i32 num_dense() const { return num_dense_; }  // of them, those that went through a dense layer
+  i32 num_dense_pictures() const { return num_dense_pictures_; }  // that went through a dense layer
 
-  // Gradients of all pictures, in the order in which they came.
+  // Weight gradients, summed over all pictures, from feature gradients in the order of `forward`.
   void backward(const Weights& weights, const float* feature_gradients, const Gradients& gradients);
 
-  // A dense layer on the way back: what it gave, and the gradients of that.
-  struct DenseWay {
+  // A dense layer in the backward pass: the rows that it gave, and their gradients.
+  struct DenseBackward {
     DenseWeights weights;
     const float *rows, *row_gradients;
     DenseGradients gradients;
   };
-  void backward(const Weights& weights, DenseWay way, const Gradients& gradients);
+  void backward(const Weights& weights, DenseBackward dense, const Gradients& gradients);
 
  private:
   class Segment;
@@ -90,10 +81,10 @@ class ConvPass {
                                                  const Gradients& gradients) const;
 
   std::vector<ConvShape> shapes_;
-  i32 num_pictures_ = 0, num_dense_ = 0;
+  i32 num_pictures_ = 0, num_dense_pictures_ = 0;
   std::vector<std::unique_ptr<Segment>> segments_;
-  size_t num_segments_ = 0;                 // that are in use
-  std::vector<std::vector<float>> panels_;  // weights in the order in which the tiles read them
+  size_t num_segments_ = 0;                 // in use
+  std::vector<std::vector<float>> panels_;  // packed weights
 };
 
 }  // namespace scanline

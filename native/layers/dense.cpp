@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "kernels.h"
-#include "workers.h"
+#include "parallel_for.h"
 
 namespace scanline {
 
@@ -16,16 +16,16 @@ constexpr i32 kPanelsPerJob = 4;
 
 using Floats = std::vector<float>;
 
-// The gradient behind the rectifier, by rows and by tiles of units.
-struct Gradient {
+// The gradient behind the ReLU, by rows and by tiles of units.
+struct ReluGradient {
   Floats rows;   // [num, units]
   Floats tiles;  // [units / size][num][size]
 
-  Gradient(const DenseShape& shape, const float* out, const float* gradients)
+  ReluGradient(const DenseShape& shape, const float* out, const float* gradients)
       : rows(static_cast<size_t>(shape.num) * static_cast<size_t>(shape.units)),
         tiles(rows.size()) {
     for (size_t i = 0; i < rows.size(); ++i)
-      rows[i] = shape.rectified && out[i] <= 0.0F ? 0.0F : gradients[i];
+      rows[i] = shape.relu && out[i] <= 0.0F ? 0.0F : gradients[i];
     for (i32 u = 0, size = 0; u < shape.units; u += size) {
       size = tile_units(u, shape.units);
       for (i32 r = 0; r < shape.num; ++r)
@@ -35,7 +35,7 @@ struct Gradient {
   }
 };
 
-void bias_gradients_of(const DenseShape& shape, const Gradient& gradient, float* to) {
+void bias_gradients_of(const DenseShape& shape, const ReluGradient& gradient, float* to) {
   std::fill_n(to, shape.units, 0.0F);
   for (i32 r = 0; r < shape.num; ++r)
     for (i32 u = 0; u < shape.units; ++u)
@@ -53,27 +53,27 @@ const char* dense_refusal(i32 inputs) {
 
 void dense_forward(const DenseShape& shape, const float* rows, const float* weights,
                    const float* biases, float* out) {
-  run_jobs(
-      num_parts(shape.units, kUnitsPerJob),
+  parallel_for(
+      ceil_div(shape.units, kUnitsPerJob),
       [&](i32 job) {
-        const i32 first = job * kUnitsPerJob, then = first + layer_threads() * kUnitsPerJob;
-        const bool goes_on = then + kUnitsPerJob <= shape.units;
-        dense_units({shape.num, shape.inputs, shape.units, shape.rectified, first,
+        const i32 first = job * kUnitsPerJob, next = first + layer_threads() * kUnitsPerJob;
+        const bool has_next = next + kUnitsPerJob <= shape.units;
+        dense_units({shape.num, shape.inputs, shape.units, shape.relu, first,
                      std::min(kUnitsPerJob, shape.units - first),
-                     goes_on ? weights + static_cast<i64>(then) * shape.inputs : nullptr},
+                     has_next ? weights + static_cast<i64>(next) * shape.inputs : nullptr},
                     rows, weights, biases, out);
       },
-      size_of(shape.num));
+      call_size(shape.num));
 }
 
 void dense_backward(const DenseShape& shape, const float* rows, const float* weights,
                     const float* out, const float* out_gradients, RowGradients row_gradients,
                     float* weight_gradients, float* bias_gradients) {
-  const Gradient gradient(shape, out, out_gradients);
+  const ReluGradient gradient(shape, out, out_gradients);
   bias_gradients_of(shape, gradient, bias_gradients);
   const i32 columns = kPanelsPerJob * kTileColumns;
-  run_jobs(
-      num_parts(shape.inputs, columns),
+  parallel_for(
+      ceil_div(shape.inputs, columns),
       [&](i32 job) {
         static thread_local Floats panels;
         const i32 k = job * columns;
@@ -85,9 +85,10 @@ void dense_backward(const DenseShape& shape, const float* rows, const float* wei
         if (!row_gradients.rows) return;
         pack_columns(weights + k, shape.units, shape.inputs, num_panels, panels.data());
         row_gradient_panels(shape.num, shape.units, shape.inputs, gradient.rows.data(),
-                            panels.data(), num_panels, row_gradients.adds, row_gradients.rows + k);
+                            panels.data(), num_panels, row_gradients.accumulate,
+                            row_gradients.rows + k);
       },
-      size_of(shape.num));
+      call_size(shape.num));
 }
 
 }  // namespace scanline

@@ -1,9 +1,9 @@
-// dense.h -- one dense layer, with a rectifier or without, forwards and backwards.
+// dense.h -- one dense layer, with a ReLU or without, forward and backward.
 //
 // Takes rows [num, inputs] and weights [units, inputs], all contiguous; gives rows [num, units] and
 // gradients in the layout of what they belong to. Knows no loss, no optimiser and no Python.
 //
-// Every number is summed by one thread in one order: results do not depend on their number.
+// Every sum is made by one job in a fixed order: results do not depend on the number of threads.
 #pragma once
 
 #include "../core/types.h"
@@ -12,7 +12,7 @@ namespace scanline {
 
 struct DenseShape {
   i32 num, inputs, units;
-  bool rectified;
+  bool relu;
 };
 
 // Why such a layer cannot run here, or nullptr.
@@ -21,10 +21,10 @@ const char* dense_refusal(i32 inputs);
 void dense_forward(const DenseShape& shape, const float* rows, const float* weights,
                    const float* biases, float* out);
 
-// Where the gradients of rows go: nowhere where it is null, or on top of what is there.
+// Where the gradients of the rows are written: not at all if null; added if `accumulate`.
 struct RowGradients {
   float* rows;
-  bool adds;
+  bool accumulate;
 };
 
 // `out` is what forward gave.

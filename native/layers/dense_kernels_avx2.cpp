@@ -1,8 +1,8 @@
 // dense_kernels_avx2.cpp -- dense layers; see kernels.h.
 //
-// Forwards a tile is four rows times three units, summed along the inputs, so that weights are
-// read as they lie. Backwards sixteen inputs at a time are packed into panels: one tile kernel then
-// serves the gradient of the rows, another that of the weights.
+// Forward, a tile is four rows times three units, summed along the inputs, so that weights need no
+// packing. Backward, sixteen inputs at a time are packed into panels; one tile kernel computes the
+// gradients of the rows, another those of the weights.
 #include <cstring>
 
 #include "tiles_avx2.h"
@@ -10,7 +10,7 @@
 namespace scanline {
 namespace {
 
-constexpr i32 kRowsAtOnce = 64;  // rows and inputs of a block: half of the second-level cache
+constexpr i32 kRowsAtOnce = 64;  // rows and inputs of a block: half of the L2 cache
 constexpr i32 kInputsAtOnce = 392;
 
 float sum_of(__m256 v) {
@@ -19,9 +19,8 @@ float sum_of(__m256 v) {
   return _mm_cvtss_f32(_mm_add_ss(four, _mm_movehdup_ps(four)));
 }
 
-// sums[r * 3 + u] of kRows rows and kUnits units along `num` inputs. Meanwhile as many weights that
-// will be needed soon are on their way, unless `ahead` is null: their rows are too short for the
-// processor to see them coming.
+// sums[r * kUnits + u] of kRows rows and kUnits units along `num` inputs. Prefetches as many
+// weights from `ahead`, unless it is null: their rows are too short for the hardware prefetcher.
 template <i32 kRows, i32 kUnits>
 __attribute__((noinline)) void dot_products(const float* rows, const float* weights, i32 stride,
                                             i32 num, const float* ahead, float* sums) {
@@ -45,14 +44,14 @@ __attribute__((noinline)) void dot_products(const float* rows, const float* weig
   for (i32 i = 0; i < kRows * kUnits; ++i) sums[i] = sum_of(tile[i]);
 }
 
-// Units of a job, and the stretch of their inputs that is being summed.
+// The units of a job and a block of `num` of their inputs.
 struct Block {
   const float* weights;
   i32 num_units, num;
-  const float* next;  // weights of the stretch that comes after this one, or null
-  i32 num_ahead = 0;  // units whose next stretch is on its way
+  const float* next;  // weights of the next block, or null
+  i32 num_ahead = 0;  // units whose weights of the next block are prefetched
 
-  // The next stretch of one more unit, or null.
+  // The weights of the next block of one more unit, or null.
   const float* ahead(i64 inputs) {
     return next && num_ahead < num_units ? next + num_ahead++ * inputs : nullptr;
   }
@@ -76,15 +75,15 @@ void add_units(const DenseUnits& shape, const float* rows, Block& block, float* 
 }
 
 template <i32 kRows>
-void row_gradient_tile(i32 units, i64 inputs, const float* gradients, const float* panel, bool adds,
-                       float* to) {
+void row_gradient_tile(i32 units, i64 inputs, const float* gradients, const float* panel,
+                       bool accumulate, float* to) {
   alignas(32) float sums[kRows * kTileColumns];
   const float* rows[kRows];
   for (i32 i = 0; i < kRows; ++i) rows[i] = gradients + static_cast<i64>(i) * units;
   row_products<kRows>(rows, units, panel, sums);
   for (i32 i = 0; i < kRows; ++i, to += inputs)
     for (i32 k = 0; k < kTileColumns; ++k)
-      to[k] = (adds ? to[k] : 0.0F) + sums[i * kTileColumns + k];
+      to[k] = (accumulate ? to[k] : 0.0F) + sums[i * kTileColumns + k];
 }
 
 template <i32 kUnits>
@@ -112,9 +111,9 @@ void dense_units(const DenseUnits& job, const float* rows, const float* weights,
     std::memcpy(to(r), biases + job.first,
                 static_cast<unsigned long>(job.num_units) * sizeof(float));
   for (i32 r_first = 0; r_first < job.num; r_first += kRowsAtOnce) {
-    const i32 end = least(job.num, r_first + kRowsAtOnce);
+    const i32 end = min_of(job.num, r_first + kRowsAtOnce);
     for (i32 k = 0; k < job.inputs; k += kInputsAtOnce) {
-      const i32 num = least(kInputsAtOnce, job.inputs - k);
+      const i32 num = min_of(kInputsAtOnce, job.inputs - k);
       const bool ends = k + num == job.inputs;
       Block block{mine + k, job.num_units, num,
                   ends ? (end < job.num ? mine : job.next) : mine + k + num};
@@ -124,7 +123,7 @@ void dense_units(const DenseUnits& job, const float* rows, const float* weights,
       for (; r < end; ++r) add_units<1>(job, row(r), block, to(r));
     }
   }
-  if (!job.rectified) return;
+  if (!job.relu) return;
   for (i32 r = 0; r < job.num; ++r) {
     float* const sums = to(r);
     for (i32 u = 0; u < job.num_units; ++u) sums[u] = sums[u] < 0.0F ? 0.0F : sums[u];
@@ -132,10 +131,10 @@ void dense_units(const DenseUnits& job, const float* rows, const float* weights,
 }
 
 void row_gradient_panels(i32 num, i32 units, i64 inputs, const float* gradients,
-                         const float* panels, i32 num_panels, bool adds, float* to) {
+                         const float* panels, i32 num_panels, bool accumulate, float* to) {
   const auto put = [&](auto kernel, i32 r, i32 p) {
     kernel(units, inputs, gradients + static_cast<i64>(r) * units,
-           panels + p * units * kTileColumns, adds, to + r * inputs + p * kTileColumns);
+           panels + p * units * kTileColumns, accumulate, to + r * inputs + p * kTileColumns);
   };
   const i32 sixes = num_sixes(num);
   for (i32 p = 0; p < num_panels; ++p) {

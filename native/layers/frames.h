@@ -1,14 +1,15 @@
-// frames.h -- pictures where a store keeps them.
+// frames.h -- a view of frame stacks in a store's memory.
 #pragma once
 
 #include "../core/types.h"
 
 namespace scanline {
 
-// Pictures [num, planes, height, width]; a plane is contiguous.
+// Pictures [num, planes, height, width]: a picture is a stack of frames, a plane one frame. A plane
+// is contiguous.
 struct Frames {
   const void* data;
-  bool bytes;                        // u8, scaled by x * scale + offset; else floats as they come
+  bool bytes;                        // u8, converted by x * scale + offset; else floats as they are
   i64 picture_stride, plane_stride;  // in elements
   float scale, offset;
 };

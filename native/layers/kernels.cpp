@@ -1,4 +1,4 @@
-// kernels.cpp -- whether this processor has what the kernels are compiled for.
+// kernels.cpp -- whether this processor has the instructions that the kernels are compiled for.
 #include "kernels.h"
 
 namespace scanline {
@@ -16,25 +16,25 @@ const char* kernels_refusal() {
 #if !defined(SCANLINE_WITH_AVX2)
 // Never called.
 void pack_columns(const float*, i32, i64, i32, float*) {}
-void pack_lines(const float* const*, i64, i32, float*) {}
+void pack_rows(const float* const*, i64, i32, float*) {}
 void sum_rows(const float*, const float*, i32, float*) {}
-void add_rows(i32, i32, i32, const float*, float*) {}
+void accumulate_rows(i32, i32, i32, const float*, float*) {}
 bool compute_outputs(const Taps&, i32, i32, const float*, const float*, const Outputs&) {
   return true;
 }
-void add_filter_gradients(const Taps&, i32, i32, const FilterTileLists&, const MarkedRows&,
+void add_filter_gradients(const Taps&, i32, i32, const FilterTileLists&, const SparseRows&,
                           float*) {}
-void gather_columns(const i32*, i64, const float*, i32, i32, const float*, float*) {}
-void add_input_gradients(const i32*, const MarkedRow*, i64, i32, i32, const float*, float*) {}
-void pass_rows(i32, i32, const float*, float*) {}
+void scatter_add_columns(const i32*, i64, const float*, i32, i32, const float*, float*) {}
+void add_input_gradients(const i32*, const SparseRow*, i64, i32, i32, const float*, float*) {}
+void relu_backward_rows(i32, i32, const float*, float*) {}
 void dense_units(const DenseUnits&, const float*, const float*, const float*, float*) {}
 void row_gradient_panels(i32, i32, i64, const float*, const float*, i32, bool, float*) {}
 void weight_gradient_panels(i32, i32, i64, const float*, const float*, i32, float*) {}
-void multiply_place(const PlaceProducts&, float*, i64) {}
-void sum_places(const i32*, i32, const float*, i64, const float*, i32, float*) {}
-void pass_row(i32, const float*, const float*, float*, u64*) {}
-void place_weight_gradients(const PlaceGradients&, bool, float*) {}
-void place_pair_gradients(const PlaceGradients&, const float*, float* const*) {}
+void multiply_position(const PositionProducts&, float*, i64) {}
+void sum_positions(const i32*, i32, const float*, i64, const float*, i32, float*) {}
+void relu_backward_row(i32, const float*, const float*, float*, u64*) {}
+void position_weight_gradients(const PositionGradients&, bool, float*) {}
+void position_pair_gradients(const PositionGradients&, const float*, float* const*) {}
 #endif
 
 }  // namespace scanline

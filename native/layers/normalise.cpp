@@ -1,7 +1,7 @@
 // normalise.cpp -- see normalise.h.
 #include "normalise.h"
 
-#include "workers.h"
+#include "parallel_for.h"
 
 namespace scanline {
 
@@ -16,7 +16,7 @@ void normalise(const Frames& frames, i32 num, i32 num_planes, i32 num_pixels,
         to[p] = (static_cast<float>(plane[p]) - moments.mean[p]) * moments.scale[p];
     }
   };
-  run_jobs(num, one_picture, size_of(num));
+  parallel_for(num, one_picture, call_size(num));
 }
 
 }  // namespace scanline

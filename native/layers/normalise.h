@@ -1,7 +1,8 @@
 // normalise.h -- bytes of pictures to floats, by the mean and scale of each pixel.
 //
-// Takes pictures where a store keeps them and two numbers per pixel; gives floats without gaps,
-// (x - mean) * scale, the same for every plane. Knows no statistics and no network.
+// Takes pictures in a store's memory and two floats per pixel; gives contiguous floats
+// (x - mean) * scale, with the same mean and scale for every plane. Knows no statistics and no
+// network.
 #pragma once
 
 #include "frames.h"

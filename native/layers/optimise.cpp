@@ -1,4 +1,4 @@
-// optimise.cpp -- see optimise.h. Plain loops: the compiler makes them as wide as the build allows.
+// optimise.cpp -- see optimise.h. Plain loops, which the compiler vectorises.
 #include "optimise.h"
 
 #include <algorithm>
@@ -6,32 +6,32 @@
 #include <cmath>
 #include <cstring>
 
-#include "workers.h"
+#include "parallel_for.h"
 
 namespace scanline {
 
 namespace {
 
-constexpr i64 kFloatsPerPart = 65536;
+constexpr i64 kFloatsPerChunk = 65536;
 
-// A stretch of one of the arrays.
-struct Part {
+// A range of one of the arrays.
+struct Chunk {
   size_t array;
   i64 first, num;
 };
 
 template <class Array>
-std::vector<Part> parts_of(const std::vector<Array>& arrays) {
-  std::vector<Part> parts;
+std::vector<Chunk> chunks_of(const std::vector<Array>& arrays) {
+  std::vector<Chunk> chunks;
   for (size_t i = 0; i < arrays.size(); ++i)
-    for (i64 first = 0; first < arrays[i].num; first += kFloatsPerPart)
-      parts.push_back({i, first, std::min(kFloatsPerPart, arrays[i].num - first)});
-  return parts;
+    for (i64 first = 0; first < arrays[i].num; first += kFloatsPerChunk)
+      chunks.push_back({i, first, std::min(kFloatsPerChunk, arrays[i].num - first)});
+  return chunks;
 }
 
 template <bool kCentred, bool kInside>
-void step_part(const RmspropStep& step, i64 num, const float* __restrict gradient,
-               float* __restrict parameter, float* __restrict square, float* __restrict mean) {
+void step_chunk(const RmspropStep& step, i64 num, const float* __restrict gradient,
+                float* __restrict parameter, float* __restrict square, float* __restrict mean) {
   const float decay = step.decay, rest = static_cast<float>(1.0 - static_cast<double>(step.decay));
   const float inside = kInside ? step.epsilon : 0.0F, outside = kInside ? 0.0F : step.epsilon;
   for (i64 i = 0; i < num; ++i) {
@@ -45,14 +45,14 @@ void step_part(const RmspropStep& step, i64 num, const float* __restrict gradien
   }
 }
 
-using StepPart = void (*)(const RmspropStep&, i64, const float*, float*, float*, float*);
+using StepChunk = void (*)(const RmspropStep&, i64, const float*, float*, float*, float*);
 
-StepPart step_for(bool centred, bool inside) {
-  if (centred) return inside ? step_part<true, true> : step_part<true, false>;
-  return inside ? step_part<false, true> : step_part<false, false>;
+StepChunk step_for(bool centred, bool inside) {
+  if (centred) return inside ? step_chunk<true, true> : step_chunk<true, false>;
+  return inside ? step_chunk<false, true> : step_chunk<false, false>;
 }
 
-// Sixteen sums, so that the additions need not wait for each other.
+// Sixteen independent sums, so that additions overlap.
 double sum_of_squares(const float* values, i64 num) {
   constexpr i64 kSums = 16;
   double sums[kSums] = {};
@@ -71,36 +71,36 @@ double sum_of_squares(const float* values, i64 num) {
 }  // namespace
 
 void rmsprop(const RmspropStep& step, const std::vector<RmspropArrays>& arrays) {
-  const std::vector<Part> parts = parts_of(arrays);
-  run_jobs(
-      static_cast<i32>(parts.size()),
+  const std::vector<Chunk> chunks = chunks_of(arrays);
+  parallel_for(
+      static_cast<i32>(chunks.size()),
       [&](i32 job) {
-        const Part& part = parts[static_cast<size_t>(job)];
-        const RmspropArrays& all = arrays[part.array];
+        const Chunk& chunk = chunks[static_cast<size_t>(job)];
+        const RmspropArrays& all = arrays[chunk.array];
         step_for(all.mean != nullptr, step.epsilon_inside_root)(
-            step, part.num, all.gradient + part.first, all.parameter + part.first,
-            all.square + part.first, all.mean ? all.mean + part.first : nullptr);
+            step, chunk.num, all.gradient + chunk.first, all.parameter + chunk.first,
+            all.square + chunk.first, all.mean ? all.mean + chunk.first : nullptr);
       },
-      Size::kLarge);
+      CallSize::kLarge);
 }
 
 double squared_norm(const std::vector<FloatArray>& arrays) {
-  const std::vector<Part> parts = parts_of(arrays);
-  std::vector<double> sums(parts.size());
-  run_jobs(
-      static_cast<i32>(parts.size()),
+  const std::vector<Chunk> chunks = chunks_of(arrays);
+  std::vector<double> sums(chunks.size());
+  parallel_for(
+      static_cast<i32>(chunks.size()),
       [&](i32 job) {
         const size_t i = static_cast<size_t>(job);
-        sums[i] = sum_of_squares(arrays[parts[i].array].data + parts[i].first, parts[i].num);
+        sums[i] = sum_of_squares(arrays[chunks[i].array].data + chunks[i].first, chunks[i].num);
       },
-      Size::kLarge);
+      CallSize::kLarge);
   double sum = 0;
   for (double each : sums) sum += each;
   return sum;
 }
 
 bool are_finite(const FloatArray& array) {
-  constexpr u32 kExponent = 0x7F800000;  // all of its bits: infinite, or no number
+  constexpr u32 kExponent = 0x7F800000;  // all bits set: infinite or NaN
   u32 found = 0;
   for (i64 i = 0; i < array.num; ++i) {
     u32 bits;
@@ -111,15 +111,15 @@ bool are_finite(const FloatArray& array) {
 }
 
 bool are_finite(const std::vector<FloatArray>& arrays) {
-  const std::vector<Part> parts = parts_of(arrays);
+  const std::vector<Chunk> chunks = chunks_of(arrays);
   std::atomic<bool> all{true};
-  run_jobs(
-      static_cast<i32>(parts.size()),
+  parallel_for(
+      static_cast<i32>(chunks.size()),
       [&](i32 job) {
-        const Part& part = parts[static_cast<size_t>(job)];
-        if (!are_finite({part.num, arrays[part.array].data + part.first})) all = false;
+        const Chunk& chunk = chunks[static_cast<size_t>(job)];
+        if (!are_finite({chunk.num, arrays[chunk.array].data + chunk.first})) all = false;
       },
-      Size::kLarge);
+      CallSize::kLarge);
   return all;
 }
 

@@ -1,9 +1,10 @@
-// optimise.h -- what happens to all parameters of a network at once: a norm, a step of RMSProp,
-// whether they are finite.
+// optimise.h -- passes over all parameters of a network: squared norm, a step of RMSProp, a check
+// for finite values.
 //
-// Takes arrays of floats, dense in the same order; changes parameters and averages in place. Arrays
-// are cut into parts of one size, so that no sum depends on the number of threads.
-// Knows no schedule, and not why a gradient is scaled.
+// Takes arrays of floats without gaps, all of a parameter in the same memory order; changes
+// parameters and running averages in place. Arrays are cut into chunks of a fixed size, so that no
+// sum depends on the number of threads. Knows no schedule; clipping is a factor that the caller
+// gives.
 #pragma once
 
 #include <vector>
@@ -13,14 +14,15 @@
 namespace scanline {
 
 struct RmspropStep {
-  float decay;  // weight of the past in the averages
+  float decay;  // of the running averages
   float epsilon;
   bool epsilon_inside_root;  // sqrt(square + epsilon), else sqrt(square) + epsilon
   float learning_rate;
-  float gradient_scale;  // gradients are read times this
+  float gradient_scale;  // factor on every gradient
 };
 
-// One parameter with what belongs to it; `mean` is null unless the average is centred.
+// One parameter, its gradient and its running averages of the squared gradient and of the gradient;
+// `mean` is null unless RMSProp is centred.
 struct RmspropArrays {
   i64 num;
   const float* gradient;
@@ -37,7 +39,7 @@ struct FloatArray {
 // The sum of all squares.
 double squared_norm(const std::vector<FloatArray>& arrays);
 
-// Whether no float is infinite or no number.
+// Whether no float is infinite or NaN.
 bool are_finite(const FloatArray& array);
 bool are_finite(const std::vector<FloatArray>& arrays);
 

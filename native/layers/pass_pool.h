@@ -1,5 +1,5 @@
-// pass_pool.h -- passes through the same convolutions; those that nobody uses keep their memory for
-// the next one. Safe to use from several threads.
+// pass_pool.h -- a free list of passes through the same convolutions, so that a new pass reuses the
+// buffers of an earlier one. Thread-safe.
 #pragma once
 
 #include <memory>
@@ -13,29 +13,29 @@ namespace scanline {
 
 class PassPool {
  public:
-  explicit PassPool(std::vector<ConvShape> shapes) : stack_(std::move(shapes)) {
-    free_.reserve(kMostFree);
+  explicit PassPool(std::vector<ConvShape> shapes) : shapes_(std::move(shapes)) {
+    free_.reserve(kMaxFree);
   }
 
-  const ConvStack& stack() const { return stack_; }
+  const std::vector<ConvShape>& shapes() const { return shapes_; }
 
-  std::unique_ptr<ConvPass> take() {
+  std::unique_ptr<ConvPass> acquire() {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (free_.empty()) return std::make_unique<ConvPass>(stack_.shapes());
+    if (free_.empty()) return std::make_unique<ConvPass>(shapes_);
     std::unique_ptr<ConvPass> pass = std::move(free_.back());
     free_.pop_back();
     return pass;
   }
 
-  void give_back(std::unique_ptr<ConvPass> pass) {
+  void release(std::unique_ptr<ConvPass> pass) {
     pass->clear();
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (free_.size() < kMostFree) free_.push_back(std::move(pass));
+    if (free_.size() < kMaxFree) free_.push_back(std::move(pass));
   }
 
  private:
-  static constexpr size_t kMostFree = 4;
-  const ConvStack stack_;
+  static constexpr size_t kMaxFree = 4;
+  const std::vector<ConvShape> shapes_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<ConvPass>> free_;
 };

@@ -8,15 +8,15 @@
 
 namespace scanline {
 
-struct RolloutPath {
+struct RolloutArrays {
   i32 num_steps, num_envs;
   const float* rewards;
-  const u8 *terminal, *truncated;  // no future; a future that was not seen
-  const float* final_values;       // read only where truncated
-  const float* last_values;        // [num_envs], after the last step
+  const u8 *terminal, *truncated;  // 0 or 1; terminal: no bootstrap
+  const float* final_values;       // bootstrap values, read only where truncated
+  const float* last_values;        // [num_envs], values after the last step
 };
 
-// Rewards up to the next end or the rollout's end, and the value of what follows.
-void n_step_returns(const RolloutPath& path, float discount, float* returns);
+// Discounted rewards up to the episode's or the rollout's end, plus the bootstrap value there.
+void n_step_returns(const RolloutArrays& rollout, float discount, float* returns);
 
 }  // namespace scanline

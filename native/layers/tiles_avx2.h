@@ -1,9 +1,10 @@
-// tiles_avx2.h -- the inner loops of all layers: tiles of sums held in registers.
+// tiles_avx2.h -- register tiles: the inner loops of all layers.
 //
-// Takes pointers; adds products. Six rows of sixteen columns are twelve sums of eight floats: with
-// two loaded columns and one broadcast they fill the sixteen registers, and six broadcasts feed
-// twelve multiply-adds, so that the multiply-adds and not the loads are the limit.
-// Included by files that are compiled for AVX2 and FMA only; all that is here is their own.
+// Takes pointers; adds products. A tile of six rows and sixteen columns is twelve registers of
+// eight sums; with two registers of columns and one broadcast value they fill the sixteen AVX2
+// registers. Six broadcasts feed twelve multiply-adds, so the multiply-adds and not the loads are
+// the limit. Included only by files that are compiled for AVX2 and FMA; everything is in an unnamed
+// namespace.
 #pragma once
 
 #include <immintrin.h>
@@ -18,9 +19,9 @@ struct Constant {
   constexpr operator i32() const { return kNumber; }
 };
 
-SCANLINE_INLINE i32 least(i32 a, i32 b) { return b < a ? b : a; }
+SCANLINE_INLINE i32 min_of(i32 a, i32 b) { return b < a ? b : a; }
 
-// Calls call(rows) with a number of rows that the compiler knows.
+// Calls call(rows) with the number of rows as a compile-time constant.
 template <class Call>
 inline void with_rows(i32 num, const Call& call) {
   switch (num) {
@@ -63,20 +64,20 @@ struct Tile {
   }
 };
 
-// Adds to a tile: `num` floats of every row, each times sixteen columns that lie `stride` apart.
-// Floats that are zero in all rows are left out.
+// Adds to a tile: `num` values of every row, value k times the sixteen columns at k * stride.
+// Skips values that are zero in all rows.
 template <i32 kRows>
-inline void add_products(Tile<kRows>& tile, const MarkedRow* rows, i32 num, const float* columns,
+inline void add_products(Tile<kRows>& tile, const SparseRow* rows, i32 num, const float* columns,
                          i64 stride) {
-  for (i32 first = 0; first < num; first += kMarksPerWord, columns += kMarksPerWord * stride) {
+  for (i32 first = 0; first < num; first += kMaskBits, columns += kMaskBits * stride) {
     const float* from[kRows];
-    u64 present = 0;
+    u64 nonzero = 0;
 #pragma GCC unroll 6
     for (i32 i = 0; i < kRows; ++i) {
-      from[i] = rows[i].floats + first;
-      present |= rows[i].present[first / kMarksPerWord];
+      from[i] = rows[i].values + first;
+      nonzero |= rows[i].nonzero[first / kMaskBits];
     }
-    for_each_bit(present, [&](i64 k) {
+    for_each_set_bit(nonzero, [&](i64 k) {
       const __m256 low = _mm256_loadu_ps(columns + k * stride);
       const __m256 high = _mm256_loadu_ps(columns + k * stride + 8);
 #pragma GCC unroll 6
@@ -85,16 +86,16 @@ inline void add_products(Tile<kRows>& tile, const MarkedRow* rows, i32 num, cons
   }
 }
 
-// Sums of kRows rows over `num_taps` stretches of `num` floats, times a packed panel of sixteen
-// columns, into sums[i * 16 ...]. `row_at(i, tap)` gives a row's stretch. Not inlined: around other
-// code the compiler keeps the tile in memory.
+// Sums of kRows rows over `num_taps` taps of `num` values, times a packed panel of sixteen columns,
+// into sums[i * 16 ...]. `row_at(i, tap)` gives the tap of a row. Not inlined: next to other code
+// the compiler would keep the tile in memory.
 template <i32 kRows, class RowAt>
 __attribute__((noinline)) void tap_products(const RowAt& row_at, i32 num_taps, i32 num,
                                             const float* panel, float* sums) {
   Tile<kRows> tile;
   tile.clear();
   for (i32 tap = 0; tap < num_taps; ++tap, panel += num * kTileColumns) {
-    MarkedRow row[kRows];
+    SparseRow row[kRows];
 #pragma GCC unroll 6
     for (i32 i = 0; i < kRows; ++i) row[i] = row_at(i, tap);
     add_products(tile, row, num, panel, kTileColumns);
@@ -102,13 +103,13 @@ __attribute__((noinline)) void tap_products(const RowAt& row_at, i32 num_taps, i
   tile.store(sums);
 }
 
-// The same for rows of one stretch.
+// The same for rows of one tap.
 template <i32 kRows>
-void row_products(const MarkedRow* rows, i32 num, const float* panel, float* sums) {
+void row_products(const SparseRow* rows, i32 num, const float* panel, float* sums) {
   tap_products<kRows>([rows](i32 i, i32) { return rows[i]; }, 1, num, panel, sums);
 }
 
-// Sums of `num` floats of every row, times a packed panel of sixteen columns.
+// The same for dense rows.
 template <i32 kRows>
 __attribute__((noinline)) void row_products(const float* const* from, i32 num, const float* panel,
                                             float* sums) {
@@ -126,8 +127,8 @@ __attribute__((noinline)) void row_products(const float* const* from, i32 num, c
   tile.store(sums);
 }
 
-// Sums over `num` steps: `kRows` neighbouring values times sixteen columns. Values and columns give
-// the places of a step.
+// Adds over `num` steps: `kRows` neighbouring values times sixteen columns. `values` and `columns`
+// give the addresses of a step.
 template <i32 kRows, class Values, class Columns>
 inline Tile<kRows> outer_products(Tile<kRows> tile, i32 num, const Values& values,
                                   const Columns& columns) {
@@ -146,21 +147,21 @@ SCANLINE_INLINE void add_to(float* sum, __m256 more) {
   _mm256_storeu_ps(sum, _mm256_add_ps(_mm256_loadu_ps(sum), more));
 }
 
-// max(0, x), and no number where x is none: of unordered operands the second one is taken.
-SCANLINE_INLINE __m256 rectified(__m256 x) { return _mm256_max_ps(_mm256_setzero_ps(), x); }
+// max(0, x), and NaN where x is NaN: of unordered operands the second one is taken.
+SCANLINE_INLINE __m256 relu(__m256 x) { return _mm256_max_ps(_mm256_setzero_ps(), x); }
 
-// A gradient passes where the output was positive, or no number.
-SCANLINE_INLINE __m256 passed(__m256 gradient, const float* output) {
+// The gradient where the output was positive or NaN, else zero.
+SCANLINE_INLINE __m256 relu_gradient(__m256 gradient, const float* output) {
   const __m256 open = _mm256_cmp_ps(_mm256_loadu_ps(output), _mm256_setzero_ps(), _CMP_NLE_UQ);
   return _mm256_and_ps(gradient, open);
 }
 
-SCANLINE_INLINE u64 marks_of(__m256 floats) {
+SCANLINE_INLINE u64 nonzero_bits(__m256 floats) {
   return static_cast<u64>(
       _mm256_movemask_ps(_mm256_cmp_ps(floats, _mm256_setzero_ps(), _CMP_NEQ_UQ)));
 }
 
-// Zero where a float is finite, and not a bit else.
+// All bits zero where a value is finite, not all zero elsewhere.
 SCANLINE_INLINE __m256 zero_if_finite(__m256 floats) { return _mm256_sub_ps(floats, floats); }
 SCANLINE_INLINE bool is_zero(__m256 bits) {
   const __m256i whole = _mm256_castps_si256(bits);

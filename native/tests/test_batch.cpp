@@ -302,7 +302,7 @@ void test_a_batch_with_a_stuck_job_is_not_ended() {
   const i64 actions[kNumEnvs] = {};
   CHECK(batch->send(0, actions, nullptr).status == Status::kOk);
   while (batch->poll(nullptr, Fakes::Clock::now() + std::chrono::milliseconds(50)) > 0) continue;
-  CHECK(!batch->stop(Patience(std::chrono::milliseconds(50))));
+  CHECK(!batch->stop(Timeout(std::chrono::milliseconds(50))));
   open = true;
   CHECK(batch->stop());
 }

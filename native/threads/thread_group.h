@@ -1,7 +1,7 @@
-// thread_group.h -- threads that begin and end together.
+// thread_group.h -- threads that start and end together.
 //
-// Takes what a thread does, and what makes all of them return. Where the system grants fewer
-// threads than asked for, those that run are ended and the caller learns why.
+// Takes the function of a thread, and a function that makes all of them return. If the system
+// grants fewer threads than asked for, those that run are ended and `start` throws.
 #pragma once
 
 #include <string>
@@ -15,12 +15,12 @@ namespace scanline {
 
 class ThreadGroup {
  public:
-  // Runs serve(0) .. serve(num - 1), each in a thread; `stop` makes every one return.
-  template <class Serve, class Stop>
-  void start(i32 num, const Serve& serve, const Stop& stop) {
+  // Runs run(0) .. run(num - 1), each in a thread; `stop` makes every one return.
+  template <class Run, class Stop>
+  void start(i32 num, const Run& run, const Stop& stop) {
     try {
       threads_.reserve(static_cast<size_t>(num));
-      for (i32 i = 0; i < num; ++i) threads_.emplace_back(serve, i);
+      for (i32 i = 0; i < num; ++i) threads_.emplace_back(run, i);
     } catch (const std::system_error& error) {
       const std::string started = std::to_string(threads_.size());
       stop();
@@ -35,7 +35,7 @@ class ThreadGroup {
     }
   }
 
-  // After `stop`.
+  // Waits for all threads; `stop` must have been called.
   void join() {
     for (std::thread& thread : threads_) thread.join();
     threads_.clear();

@@ -1,5 +1,5 @@
-// process.cpp -- see process.h.
-#include "process.h"
+// fork_guard.cpp -- counts forks.
+#include "fork_guard.h"
 
 #include <pthread.h>
 

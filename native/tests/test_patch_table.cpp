@@ -1,8 +1,8 @@
-// test_patches.cpp -- numbers of outputs against a plain search among all of them.
+// test_patch_table.cpp -- ids of outputs against a plain search among all of them.
 #include <map>
 
-#include "../layers/patches.h"
-#include "../layers/workers.h"
+#include "../layers/parallel_for.h"
+#include "../layers/patch_table.h"
 #include "check.h"
 
 using namespace scanline;
@@ -30,12 +30,12 @@ std::vector<u8> drawn(const ConvShape& conv, i32 num, check::Random& random) {
   return bytes;
 }
 
-// The numbers of all outputs of one layer after the other, found by looking everywhere.
+// The ids of all outputs of one layer after the other, found by a search among all.
 class Search {
  public:
   explicit Search(const Shapes& shapes) : shapes_(shapes), known_(shapes.size()) {}
 
-  std::vector<i64> look(const u8* picture) {
+  std::vector<i64> ids_of(const u8* picture) {
     const ConvShape& first = shapes_[0];
     std::vector<i64> below(picture, picture + first.height * first.width * first.channels);
     i32 planes = first.channels;
@@ -51,7 +51,7 @@ class Search {
  private:
   std::vector<i64> layer(size_t l, const std::vector<i64>& below, i32 planes) {
     const ConvShape& conv = shapes_[l];
-    std::vector<i64> numbers;
+    std::vector<i64> ids;
     for (i32 y = 0; y < conv.out_height(); ++y)
       for (i32 x = 0; x < conv.out_width(); ++x) {
         Content content;
@@ -64,9 +64,9 @@ class Search {
           content.push_back(inside ? below[static_cast<size_t>(at)] : kBorder);
         }
         const i64 next = static_cast<i64>(known_[l].size()) + 1;
-        numbers.push_back(known_[l].emplace(content, next).first->second);
+        ids.push_back(known_[l].emplace(content, next).first->second);
       }
-    return numbers;
+    return ids;
   }
 
   const Shapes& shapes_;
@@ -78,16 +78,16 @@ Frames frames_of(const ConvShape& conv, const void* data, bool bytes) {
   return {data, bytes, plane * conv.channels, plane, 0.5F, -1.0F};
 }
 
-void compare(const Shapes& shapes, Patches& patches, const std::vector<u8>& bytes, i32 num) {
+void compare(const Shapes& shapes, PatchTable& table, const std::vector<u8>& bytes, i32 num) {
   Search search(shapes);
   const size_t size = bytes.size() / static_cast<size_t>(num);
-  CHECK(patches.num_pictures() == num);
+  CHECK(table.num_pictures() == num);
   for (i32 p = 0; p < num; ++p) {
-    const std::vector<i64> expected = search.look(bytes.data() + static_cast<size_t>(p) * size);
+    const std::vector<i64> expected = search.ids_of(bytes.data() + static_cast<size_t>(p) * size);
     for (size_t i = 0; i < expected.size(); ++i)
-      CHECK(patches.outputs_of(p)[i] == static_cast<i32>(expected[i]));
+      CHECK(table.output_ids(p)[i] == static_cast<i32>(expected[i]));
   }
-  for (size_t l = 0; l < shapes.size(); ++l) CHECK(patches.num(l) == search.num(l));
+  for (size_t l = 0; l < shapes.size(); ++l) CHECK(table.num_outputs(l) == search.num(l));
 }
 
 void test_shapes(const Shapes& shapes, const std::vector<i32>& calls, u64 seed) {
@@ -96,30 +96,31 @@ void test_shapes(const Shapes& shapes, const std::vector<i32>& calls, u64 seed) 
   for (const i32 call : calls) num += call;
   const std::vector<u8> bytes = drawn(shapes[0], num, random);
   const std::vector<float> floats(bytes.begin(), bytes.end());
-  Patches patches(shapes);
-  for (const bool as_bytes : {true, false, true}) {  // what was seen before is forgotten
-    patches.clear();
+  PatchTable table(shapes);
+  for (const bool as_bytes :
+       {true, false, true}) {  // after `clear` nothing of the pictures before is left
+    table.clear();
     i32 first = 0;
     for (const i32 call : calls) {
       const void* const data = as_bytes ? static_cast<const void*>(bytes.data()) : floats.data();
-      patches.look(frames_of(shapes[0], data, as_bytes), first, call);
+      table.add(frames_of(shapes[0], data, as_bytes), first, call);
       first += call;
     }
-    compare(shapes, patches, bytes, num);
+    compare(shapes, table, bytes, num);
   }
 }
 
 void test_strips_are_scaled_and_their_border_is_zero() {
   const Shapes shapes = {{8, 8, 4, 16, 8, 4, 0, 0, 4, 0}};
   const std::vector<u8> bytes(8 * 8 * 4, 6);
-  Patches patches(shapes);
-  patches.look(frames_of(shapes[0], bytes.data(), true), 0, 1);
-  CHECK(patches.num(0) == 2);
-  CHECK(patches.num_strips() == 2);
-  const MarkedRow outside = patches.strips().row(1);  // strip 1 begins in the border
-  for (i32 k = 0; k < 32; ++k) CHECK(outside.floats[k] == (k < 16 ? 0.0F : 2.0F));
-  CHECK(outside.present[0] == 0xFFFF0000U);
-  CHECK(patches.strips().row(0).present[0] == 0);
+  PatchTable table(shapes);
+  table.add(frames_of(shapes[0], bytes.data(), true), 0, 1);
+  CHECK(table.num_outputs(0) == 2);
+  CHECK(table.num_strips() == 2);
+  const SparseRow outside = table.strips().row(1);  // strip 1 begins in the border
+  for (i32 k = 0; k < 32; ++k) CHECK(outside.values[k] == (k < 16 ? 0.0F : 2.0F));
+  CHECK(outside.nonzero[0] == 0xFFFF0000U);
+  CHECK(table.strips().row(0).nonzero[0] == 0);
 }
 
 }  // namespace
@@ -142,5 +143,5 @@ int main() {
     test_shapes(nature, {40, 2, 70}, seed);  // rounds of lanes
   }
   test_strips_are_scaled_and_their_border_is_zero();
-  return check::result("patches");
+  return check::result("patch table");
 }
