@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hypothesis.strategies as st
+import numpy as np
 import torch
 from hypothesis import given, settings
 
 from scanline import protocols, stacks
-from scanline.stacks import Padding, Starts
+from scanline.stacks import Padding, SparseFrames
 
 STACK = 4
 RULES = protocols.StackPadding.__args__
@@ -33,14 +34,18 @@ def by_definition(
     return torch.stack(rows)
 
 
-def every_start(num_steps: int, num_envs: int, random: torch.Generator) -> Starts:
+def every_start(num_steps: int, num_envs: int, random: torch.Generator) -> SparseFrames:
     """Frames for an episode that begins at any step of any environment."""
-    shape = (STACK - 1, 3, 2)
-    return {
-        (t, env): torch.randint(1, 255, shape, generator=random, dtype=torch.uint8)
-        for t in range(1 - STACK, num_steps)
-        for env in range(num_envs)
-    }
+    starts = SparseFrames((STACK - 1, 3, 2), torch.uint8, capacity=2)
+    for t in torch.randperm(num_steps + STACK - 1, generator=random) + 1 - STACK:
+        frames = torch.randint(1, 255, (num_envs, STACK - 1, 3, 2), generator=random)
+        starts.append(int(t), torch.randperm(num_envs, generator=random), frames)
+    return starts
+
+
+def at(some: SparseFrames) -> list[tuple[int, int]]:
+    """Steps and environments of the entries."""
+    return list(zip(some.steps.tolist(), some.envs.tolist(), strict=True))
 
 
 @given(st.integers(0, 10**6), st.sampled_from(RULES), st.integers(1, 5))
@@ -57,20 +62,34 @@ def test_windows_and_build_equal_the_definition(seed: int, rule: str, num_envs: 
         built = stacks.build(frames[t : t + STACK], depth[t], Padding(rule, starts, step=t))
         for b in range(num_envs):
             age = int(depth[t, b])
-            start = starts[t - age + 1, b]
+            start = starts.frames[at(starts).index((t - age + 1, b))]
             expected = by_definition(frames[t : t + STACK, b], age, rule, start)
             assert torch.equal(built[b], expected)
             assert torch.equal(windows[t, b], expected)
 
 
-def test_starts_are_shifted_and_those_that_no_stack_needs_are_dropped() -> None:
-    starts = {(t, 7): torch.full((STACK - 1, 1), t) for t in range(-2, 6)}
-    kept = stacks.starts_from(starts, 3, STACK)
-    assert kept.keys() == {(t, 7) for t in (-2, -1, 0, 1, 2)}
-    assert all(int(frames[0]) == t + 3 for (t, _), frames in kept.items())
-    again = stacks.starts_of(stacks.starts_state(kept))
-    assert again.keys() == kept.keys()
-    assert all(torch.equal(again[at], kept[at]) for at in kept)
+def test_a_part_of_sparse_frames_counts_from_its_own_beginning() -> None:
+    some = SparseFrames((2,), torch.int64, capacity=1)
+    for t in range(-2, 6):
+        some.append(t, torch.tensor([7, 9]), torch.tensor([[t, 7], [t, 9]]))
+    part = some.part(1, 5, slice(8, 10), origin=3)
+    assert at(part) == [(-2, 1), (-1, 1), (0, 1), (1, 1)]
+    assert part.frames.tolist() == [[t, 9] for t in (1, 2, 3, 4)]
+    again = some.emptied()
+    again.load(part.state())
+    assert at(again) == at(part) and torch.equal(again.frames, part.frames)
+    again.extend(part, step=10, env=3)
+    assert at(again)[4:] == [(8, 4), (9, 4), (10, 4), (11, 4)]
+    again.clear()
+    assert at(again) == []
+
+
+def test_of_two_entries_of_one_pair_the_later_counts() -> None:
+    some = SparseFrames((1,), torch.int64, capacity=0)
+    for value in (1, 2):
+        some.append(torch.tensor([3, -1]), torch.tensor([5, 5]), torch.tensor([[value], [-value]]))
+    found = some.find(np.array([-1, 3, -1]), np.array([5, 5, 5]))
+    assert found.tolist() == [[-2], [2], [-2]]
 
 
 def test_only_noop_steps_give_frames() -> None:
@@ -87,7 +106,7 @@ def test_old_episodes_are_not_copied() -> None:
     assert stacks.build(frames[:STACK], full[0], ZEROS).data_ptr() == frames.data_ptr()
 
 
-def test_a_sight_shows_what_its_arrays_hold_now() -> None:
+def test_a_view_shows_what_its_arrays_hold_now() -> None:
     random = torch.Generator().manual_seed(3)
     frames, depth = torch.zeros((STACK, 5, 3, 2), dtype=torch.uint8), torch.zeros(5).byte()
     repeat = Padding("repeat")

@@ -174,12 +174,14 @@ class Slot:
     life_lost: Tensor  # [T, B] bool
     version: Tensor  # [T] int64, updates in the weights that chose the step
     columns: dict[str, Tensor]  # each [T, B, ...]
+    finals: stacks.SparseFrames
+    """True last observations [F, S, *frame] of truncated steps, F of them; room for one of every
+    environment, and more as they come."""
+    starts: stacks.SparseFrames
+    """Frames [F, num_start_frames, *frame] that fill the stacks of new episodes, where the
+    environment gives them; at the step of an episode's first frame. The same room."""
     agent_steps: int = 0
     """Global count before the slot's first step."""
-    finals: list[tuple[int, int, Tensor]] = field(default_factory=list)
-    """(t, b, observation [S, *frame]) of every truncated step: its true last observation."""
-    starts: stacks.Starts = field(default_factory=dict)
-    """Frames that fill the stacks of new episodes, where the environment gives them."""
     last: dict[str, Tensor] = field(default_factory=dict)
     """Columns [B, ...] that acting gave after the last step, where that is known already."""
     padding: str = "zeros"
@@ -196,9 +198,9 @@ class Slot:
     ) -> Slot:
         """Zeroed arrays of one rollout."""
         steps = (num_steps, num_envs)
-        frames = (spaces.stack + num_steps, num_envs, *spaces.frame_shape)
+        frame, dtype = spaces.frame_shape, getattr(torch, spaces.frame_dtype)
         return cls(
-            frames=torch.zeros(frames, dtype=getattr(torch, spaces.frame_dtype)),
+            frames=torch.zeros((spaces.stack + num_steps, num_envs, *frame), dtype=dtype),
             depth=torch.ones((num_steps + 1, num_envs), dtype=torch.uint8),
             actions=torch.zeros(steps, dtype=torch.int64),
             reward=torch.zeros(steps),
@@ -208,16 +210,15 @@ class Slot:
             life_lost=torch.zeros(steps, dtype=torch.bool),
             version=torch.zeros(num_steps, dtype=torch.int64),
             columns={n: torch.zeros((*steps, *c.shape), dtype=c.dtype) for n, c in columns.items()},
+            finals=stacks.SparseFrames((spaces.stack, *frame), dtype, num_envs),
+            starts=stacks.SparseFrames((spaces.num_start_frames, *frame), dtype, num_envs),
             padding=spaces.stack_padding,
             life_loss_ends_return=spaces.life_loss_ends_return,
         )
 
     def part(self, start: int, num_steps: int, envs: slice = slice(None)) -> Slot:
-        """The same memory, fewer steps and environments; without finals."""
-        end = start + num_steps
-        stack = self.stack
-        columns = range(self.actions.shape[1])[envs]
-        starts = stacks.starts_from(self.starts, start, stack)
+        """The same memory, fewer steps and environments; finals and starts are copies."""
+        end, stack = start + num_steps, self.stack
         return replace(
             self,
             frames=self.frames[start : end + stack, envs],
@@ -226,8 +227,8 @@ class Slot:
             **{name: getattr(self, name)[start:end, envs] for name in _STEPS},
             columns={name: column[start:end, envs] for name, column in self.columns.items()},
             valid=None if self.valid is None else self.valid[start:end, envs],
-            finals=[],
-            starts={(t, e - columns.start): s for (t, e), s in starts.items() if e in columns},
+            finals=self.finals.part(start, end, envs, origin=start),
+            starts=self.starts.part(start + 2 - stack, end + 1, envs, origin=start),
             last={},
         )
 
@@ -260,19 +261,21 @@ class Slot:
         """Steps without a future [T, B]: the game ended, or a life where that counts."""
         return self.terminated | self.life_lost if self.life_loss_ends_return else self.terminated
 
-    def padding_from(self, t: int, env: int = 0) -> stacks.Padding:
-        """What fills young stacks from this step and environment on."""
-        return stacks.Padding(self.padding, self.starts, t, env)
+    def padding_from(self, t: int, envs: Array | None = None) -> stacks.Padding:
+        """What fills young stacks from this step on, of some environments or all."""
+        return stacks.Padding(self.padding, self.starts, t, envs)
 
     def observation_view(self, t: int, envs: slice = slice(None)) -> stacks.ObservationView:
-        """What these environments see before step t; t = T is after the last step."""
+        """Observations of these environments before step t; t = T is after the last step."""
         planes = stacks.step_planes(self.frames[t : t + self.stack, envs])
-        depth = self.depth[t : t + 1, envs]
-        return stacks.ObservationView(planes, depth, self.padding_from(t, envs.start or 0))
+        numbers = np.arange(self.depth.shape[1])[envs]
+        return stacks.ObservationView(
+            planes, self.depth[t : t + 1, envs], self.padding_from(t, numbers)
+        )
 
     @cached_property
     def _views(self) -> dict[int, stacks.ObservationView]:
-        """Of all environments, by step, as far as they were asked for."""
+        """Views of all environments by step, made when first asked for."""
         return {}
 
     def observation(self, t: int) -> Tensor:
@@ -282,7 +285,7 @@ class Slot:
         return self._views[t].observations()
 
     def rollout_view(self) -> stacks.ObservationView:
-        """What is seen before all steps, [T * B, S, *frame]; for a slot with all environments."""
+        """Observations [T * B, S, *frame] before all steps, of a slot with all environments."""
         planes = stacks.window_planes(self.frames[:-1], self.num_steps)
         return stacks.ObservationView(planes, self.depth[:-1], self.padding_from(0))
 

@@ -7,14 +7,14 @@ Rollout and replay keep every frame once, an eighth of the memory of stored stac
 is younger than S steps the result is a view: nothing is copied.
 
 Some protocols fill a new stack with frames of NOOP steps. The environment gives these frames, S - 1
-at the start of an episode; they belong to no step and are kept apart, as `Starts`
+at the start of an episode; they belong to no step and are kept apart, as `SparseFrames`
 (docs/decisions/0010).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,9 +23,6 @@ import torch
 from torch import Tensor
 
 Array = npt.NDArray[Any]
-Starts = dict[tuple[int, int], Tensor]
-"""Frames [S - 1, *frame], oldest first, that fill the stack of a new episode; by step and
-environment of the episode's first frame. Steps before an array's first are negative."""
 
 _GIVEN = ("noop-steps", "start-and-noop-steps")
 
@@ -35,20 +32,98 @@ def num_start_frames(padding: str, stack: int) -> int:
     return stack - 1 if padding in _GIVEN else 0
 
 
-def starts_from(starts: Starts, step: int, stack: int) -> Starts:
-    """What stacks from a step on can need, with steps counted from there."""
-    return {(t - step, env): s for (t, env), s in starts.items() if t - step > 1 - stack}
+class SparseFrames:
+    """Frames of a few (step, environment) pairs: arrays in coordinate format, with a count.
+
+    Of two entries of one pair the later one counts. Arrays are made once, for `capacity` entries
+    of `shape`; when more come, arrays of at least twice the size take their place.
+    """
+
+    def __init__(self, shape: tuple[int, ...], dtype: torch.dtype, capacity: int) -> None:
+        self.count = 0
+        self._frames = torch.empty((capacity, *shape), dtype=dtype)
+        self._at = torch.empty((2, capacity), dtype=torch.int64)
+
+    @property
+    def frames(self) -> Tensor:
+        """[count, *shape]."""
+        return self._frames[: self.count]
+
+    @property
+    def steps(self) -> Tensor:
+        """[count] int64; steps before the first of an array are negative."""
+        return self._at[0, : self.count]
+
+    @property
+    def envs(self) -> Tensor:
+        """[count] int64."""
+        return self._at[1, : self.count]
+
+    def clear(self) -> None:
+        self.count = 0
+
+    def append(self, steps: Tensor | int, envs: Tensor, frames: Tensor) -> None:
+        """Adds entries: frames [n, *shape] of these steps, one or [n], and environments [n]."""
+        first, self.count = self.count, self.count + len(envs)
+        if self.count > len(self._frames):
+            self._grow(first)
+        self.frames[first:] = frames
+        self.steps[first:] = steps
+        self.envs[first:] = envs
+
+    def _grow(self, num_valid: int) -> None:
+        frames, at = self._frames, self._at
+        capacity = max(self.count, 2 * len(frames))
+        self._frames = frames.new_empty((capacity, *frames.shape[1:]))
+        self._at = at.new_empty((2, capacity))
+        self._frames[:num_valid], self._at[:, :num_valid] = frames[:num_valid], at[:, :num_valid]
+
+    def extend(self, other: SparseFrames, step: int = 0, env: int = 0) -> None:
+        """Adds all entries of the other, with so much added to their steps and environments."""
+        if other.count:
+            self.append(other.steps + step, other.envs + env, other.frames)
+
+    def part(
+        self, first: int, last: int, envs: slice = slice(None), origin: int = 0
+    ) -> SparseFrames:
+        """Copies of the entries with first <= step < last of some environments; steps count from
+        `origin`, environments from the first of the slice."""
+        chosen = (self.steps >= first) & (self.steps < last) & (self.envs >= (envs.start or 0))
+        if envs.stop is not None:
+            chosen &= self.envs < envs.stop
+        found = self.emptied()
+        at = self._at[:, : self.count][:, chosen]
+        found.append(at[0] - origin, at[1] - (envs.start or 0), self.frames[chosen])
+        return found
+
+    def emptied(self) -> SparseFrames:
+        """None of the entries, and room for none yet."""
+        return SparseFrames(tuple(self._frames.shape[1:]), self._frames.dtype, 0)
+
+    def find(self, steps: Array, envs: Array) -> Tensor:
+        """Frames [N, *shape] of these pairs [N], each of which has an entry."""
+        keys, wanted = _key(self.steps.numpy(), self.envs.numpy()), _key(steps, envs)
+        return self.frames[torch.from_numpy(newest(keys, wanted))]
+
+    def state(self) -> dict[str, Any]:
+        return {name: getattr(self, name).clone() for name in ("steps", "envs", "frames")}
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        self.clear()
+        self.append(state["steps"], state["envs"], state["frames"])
 
 
-def starts_state(starts: Starts) -> dict[str, Any]:
-    """The same, as a checkpoint holds it."""
-    frames = [frames.clone() for frames in starts.values()]
-    return {"at": [list(place) for place in starts], "frames": frames}
+def _key(steps: Array, envs: Array) -> Array:
+    key: Array = (steps << 32) + envs
+    return key
 
 
-def starts_of(state: Mapping[str, Any]) -> Starts:
-    """What `starts_state` gave."""
-    return {(t, env): s for (t, env), s in zip(state["at"], state["frames"], strict=True)}
+def newest(keys: Array, wanted: Array) -> Array:
+    """Number [N] of the last entry that has each wanted key [N]."""
+    order = np.argsort(keys, kind="stable")
+    found: Array = order[np.searchsorted(keys, wanted, side="right", sorter=order) - 1]
+    assert (keys[found] == wanted).all()
+    return found
 
 
 @dataclass(frozen=True)
@@ -57,12 +132,12 @@ class Padding:
 
     rule: str
     """A `stack_padding` of a protocol."""
-    starts: Starts = field(default_factory=dict)
-    """Where the environment gives the frames."""
+    starts: SparseFrames | None = None
+    """Where the environment gives the frames: those before the first frame of each episode."""
     step: int = 0
     """Step of the first row of the planes, as the starts count."""
-    env: int = 0
-    """Environment of their first column."""
+    envs: Array | None = None
+    """Environments [b] of the columns, as the starts count; None where column 0 is number 0."""
 
     def apply(self, planes: Array, depth: Array) -> None:
         """Replaces planes [T, b, S, *frame] of which only the newest `depth` [T, b] are valid."""
@@ -72,15 +147,18 @@ class Padding:
             _pad(planes, planes.shape[2] - depth.astype(np.int64), self.rule)
 
     def _fill(self, planes: Array, depth: Array) -> None:
-        stack = planes.shape[2]
-        for t, row in np.argwhere(depth < stack).tolist():
-            age = int(depth[t, row]) - 1
-            start = self.starts[self.step + t - age, self.env + row]
-            planes[t, row, : stack - 1 - age] = start[age:].numpy()
+        assert self.starts is not None
+        num_given = planes.shape[2] - 1
+        for age in range(num_given):
+            rows, columns = np.nonzero(depth == age + 1)
+            if rows.size:
+                envs = columns if self.envs is None else self.envs[columns]
+                starts = self.starts.find(self.step + rows - age, envs).numpy()
+                planes[rows, columns, : num_given - age] = starts[:, age:]
 
 
 class ObservationView:
-    """What is seen in arrays that are filled again and again: their views are made once.
+    """Observations of arrays that are filled again and again: their views are made once.
 
     Takes planes [T, b, S, *frame] and depths [T, b], uint8 on the CPU: views of those arrays.
     """

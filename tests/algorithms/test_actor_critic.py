@@ -140,7 +140,7 @@ def test_a_truncated_step_bootstraps_from_its_true_last_observation() -> None:
     network, slot = Tiny(), filled_slot()
     last = torch.randn(1, 6)
     slot.truncated[2, 1] = True
-    slot.finals.append((2, 1, last))
+    slot.finals.append(2, torch.tensor([1]), last[None])
     with torch.no_grad():
         got = ActorCritic(discount=0.5).prepare(Views(live=network), slot).columns["returns"]
         value = network(last[None]).value[0]

@@ -59,7 +59,7 @@ def filled_replay(n_step: int, prioritised: bool) -> Replay:
         kind = torch.rand((20, 2), generator=random)
         slot.terminated[:], slot.truncated[:] = kind < 0.1, kind > 0.9
         for t, b in torch.nonzero(slot.truncated).tolist():
-            slot.finals.append((t, b, torch.randn((2, 6), generator=random)))
+            slot.finals.append(t, torch.tensor([b]), torch.randn((2, 6), generator=random)[None])
         replay.put(Experience(slot))
     return replay
 

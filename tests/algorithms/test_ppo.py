@@ -132,7 +132,7 @@ def test_prepare_uses_stored_values_and_true_bootstraps(normalise: str) -> None:
     network, slot = Tiny(), filled_slot(("log_probability", "value"))
     last = torch.randn(1, 6)
     slot.truncated[2, 1] = True
-    slot.finals.append((2, 1, last))
+    slot.finals.append(2, torch.tensor([1]), last[None])
     slot.terminated[1, 0] = True
     algorithm = Ppo(discount=0.9, gae_lambda=0.8, normalise_advantages=normalise)
     with torch.no_grad():

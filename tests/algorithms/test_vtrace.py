@@ -33,7 +33,7 @@ def slot_with_ends() -> Slot:
     slot.terminated[2, 0] = True
     slot.truncated[3, 1] = True
     random = torch.Generator().manual_seed(5)
-    slot.finals.append((3, 1, torch.randn(1, 6, generator=random)))
+    slot.finals.append(3, torch.tensor([1]), torch.randn(1, 6, generator=random)[None])
     return slot
 
 
@@ -42,7 +42,7 @@ def loss_by_definition(algorithm: Vtrace, network: Tiny, slot: Slot) -> float:
     num_steps, num_envs = slot.actions.shape
     with torch.no_grad():
         out = [network(slot.observation(t)) for t in range(num_steps + 1)]
-        final = float(network(slot.finals[0][2][None]).value[0])
+        final = float(network(slot.finals.frames[:1]).value[0])
     total = 0.0
     for b in range(num_envs):
         value = [float(out[t].value[b]) for t in range(num_steps + 1)]
@@ -117,7 +117,7 @@ def updated(network: Tiny, algorithm: ActorCritic | Vtrace, store, slot: Slot) -
     into = store.slot()
     for name in ("frames", "depth", "actions", "reward", "terminated", "truncated"):
         getattr(into, name).copy_(getattr(slot, name))
-    into.finals = list(slot.finals)
+    into.finals.extend(slot.finals)
     for name, column in into.columns.items():
         column.copy_(slot.columns[name])
     with torch.no_grad():

@@ -13,6 +13,7 @@ from scanline.records import EpisodeEnd, Slot
 from scanline.runs.checkpoint import Checkpoints, CheckpointSettings
 from scanline.runs.clock import TimeSplit
 from scanline.runs.progress import Progress, ProgressSettings
+from scanline.stacks import SparseFrames
 
 STEPS = 30
 """Agent steps per rollout; a row is due every 100, so rows lie at 120, 210, 300, ..."""
@@ -32,6 +33,8 @@ def slot(num_steps: int, num_envs: int, version: int) -> Slot:
         life_lost=no,
         version=torch.full((num_steps,), version, dtype=torch.int64),
         columns={},
+        finals=SparseFrames((), torch.uint8, 0),
+        starts=SparseFrames((), torch.uint8, 0),
     )
 
 

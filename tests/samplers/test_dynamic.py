@@ -97,7 +97,7 @@ def copied(slot: Slot) -> Slot:
     names = ("frames", "depth", "actions", "reward", "raw_reward", "terminated", "truncated")
     return dataclasses.replace(
         slot,
-        finals=list(slot.finals),
+        finals=slot.finals.part(0, slot.num_steps),
         columns={name: column.clone() for name, column in slot.columns.items()},
         **{name: getattr(slot, name).clone() for name in names},
     )
@@ -121,11 +121,9 @@ def assert_equal(segment: Slot, whole: Slot, envs: slice) -> None:
     for name in ("frames", "depth", "actions", "reward", "raw_reward", "terminated", "truncated"):
         assert torch.equal(getattr(segment, name), getattr(whole, name)[:, envs]), name
     assert torch.equal(segment.columns["value"], whole.columns["value"][:, envs])
-    own = [(t, env - envs.start, o) for t, env, o in whole.finals if envs.start <= env < envs.stop]
-    assert [f[:2] for f in segment.finals] == [f[:2] for f in own]
-    assert all(
-        torch.equal(mine[2], other[2]) for mine, other in zip(segment.finals, own, strict=True)
-    )
+    own = whole.finals.part(0, whole.num_steps, envs)
+    for name in ("steps", "envs", "frames"):
+        assert torch.equal(getattr(segment.finals, name), getattr(own, name)), name
 
 
 def test_parked_agents_stop_after_their_step_and_go_on_when_let() -> None:

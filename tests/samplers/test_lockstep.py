@@ -92,9 +92,10 @@ def test_a_truncated_step_keeps_its_true_last_observation() -> None:
     sampler.reset()
     slot = sampler.collect(ByPixels(), into=new_slot(sampler))
     places = {(int(t), int(b)) for t, b in torch.nonzero(slot.truncated)}
-    assert places == {(t, b) for t, b, _ in slot.finals}
+    at = list(zip(slot.finals.steps.tolist(), slot.finals.envs.tolist(), strict=True))
+    assert places == set(at)
     assert places
-    for t, b, last in slot.finals:
+    for (t, b), last in zip(at, slot.finals.frames, strict=True):
         older = slot.observation(t)[b]
         assert torch.equal(last[:-1], older[1:]) or int(slot.depth[t, b]) < 3
         assert not torch.equal(last[-1], slot.frames[slot.stack + t, b])  # the next episode's
@@ -178,12 +179,12 @@ def test_a_state_without_the_frames_of_young_stacks_is_refused() -> None:
     sampler = LockstepSampler(engines.build("native", settings), seed=4)
     sampler.reset()
     state = sampler.state()
-    assert state["starts"]["at"] == [[0, 0], [0, 1]]
-    short = [frames[1:] for frames in state["starts"]["frames"]]
+    starts = state["starts"]
+    assert (starts["steps"].tolist(), starts["envs"].tolist()) == ([0, 0], [0, 1])
     for wrong in (
-        {"at": [[0, 0]], "frames": state["starts"]["frames"][:1]},
-        {"at": [[1, 0], [0, 1]], "frames": state["starts"]["frames"]},
-        {"at": state["starts"]["at"], "frames": short},
+        {name: array[:1] for name, array in starts.items()},
+        starts | {"steps": torch.tensor([1, 0])},
+        starts | {"frames": starts["frames"][:, 1:]},
     ):
         with pytest.raises(ValueError, match="frames that fill the stacks"):
             sampler.load(state | {"starts": wrong})

@@ -11,7 +11,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from scanline import stacks
 from scanline.records import Batch, Experience, Slot, Spaces
 from scanline.stores import Replay
 
@@ -114,8 +113,9 @@ class Games:
             for t in range(slot.num_steps):
                 self._write_step(slot, t, b, game)
             first = len(game.actions) - slot.num_steps
-            own = {(k - first, b): start for k, start in game.starts.items()}
-            slot.starts |= stacks.starts_from(own, 0, slot.stack)
+            for k, start in game.starts.items():
+                if k - first > 1 - slot.stack:
+                    slot.starts.append(k - first, torch.tensor([b]), start[None])
         slot.version[:] = agent_steps
         return Experience(slot)
 
@@ -139,7 +139,8 @@ class Games:
         for name, column in slot.columns.items():
             column[t, b] = hash((name, now)) % 97
         if flags["truncated"]:
-            slot.finals.append((t, b, self.final_observation(game, now - 1)))
+            last = self.final_observation(game, now - 1)
+            slot.finals.append(t, torch.tensor([b]), last[None])
 
     def depth(self, game: Game, k: int) -> int:
         return min(k - game.started[k] + 1, self.spaces.stack)

@@ -229,9 +229,8 @@ def copy_slot(source: Slot, target: Slot) -> None:
     for name, value in vars(source).items():
         if isinstance(value, torch.Tensor):
             getattr(target, name).copy_(value)
-    target.finals[:] = source.finals
-    target.starts.clear()
-    target.starts.update(source.starts)
+    for name in ("finals", "starts"):
+        getattr(target, name).load(getattr(source, name).state())
     target.agent_steps = source.agent_steps
 
 

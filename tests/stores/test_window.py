@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from scanline.records import Batch, Column, Experience, Slot, Spaces
+from scanline.stacks import SparseFrames
 from scanline.stores import WindowSettings, WindowStore
 
 SPACES = Spaces(frame_shape=(2,), frame_dtype="uint8", stack=3, num_actions=2)
@@ -42,9 +43,14 @@ class Game:
             if self.t % 4 == 3:
                 env = self.t % NUM_ENVS
                 slot.truncated[step, env] = True
-                slot.finals.append((step, env, torch.full((3, 2), self.t, dtype=torch.uint8)))
+                slot.finals.append(step, torch.tensor([env]), torch.tensor(self.t))
             self.t += 1
         self.window = slot.frames[slot.num_steps :].clone()
+
+
+def at(some: SparseFrames) -> list[tuple[int, int]]:
+    """Steps and environments of the entries."""
+    return list(zip(some.steps.tolist(), some.envs.tolist(), strict=True))
 
 
 def window(size: int = 4) -> WindowStore:
@@ -85,9 +91,9 @@ def assert_is_window(batch: Batch, game: Game, size: int, block: int) -> None:
                 assert states[t, :, plane, 1].tolist() == envs.tolist()
     ends = [(t, b) for t in range(size) for b in range(2) if (first + t) % 4 == 3]
     ends = [(t, b) for t, b in ends if (first + t) % NUM_ENVS == 2 * block + b]
-    assert [(t, b) for t, b, _ in slot.finals] == ends
+    assert at(slot.finals) == ends
     assert torch.nonzero(slot.truncated).tolist() == [list(end) for end in ends]
-    for t, _, last in slot.finals:
+    for (t, _), last in zip(ends, slot.finals.frames, strict=True):
         assert last.unique().tolist() == [first + t]
     assert batch.agent_steps == game.t * NUM_ENVS
 
@@ -140,7 +146,7 @@ def test_a_loaded_window_goes_on_exactly(rounds: int) -> None:
             assert torch.equal(a.observations, b.observations)
             assert torch.equal(a.slot.reward, b.slot.reward)
             assert (a.update, a.agent_steps) == (b.update, b.agent_steps)
-            assert [f[:2] for f in a.slot.finals] == [f[:2] for f in b.slot.finals]
+            assert at(a.slot.finals) == at(b.slot.finals)
 
 
 def test_what_cannot_work_is_refused() -> None:

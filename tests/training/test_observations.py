@@ -84,8 +84,9 @@ class Recorder(Defaults):
         return Acted(actions, {"mark": context.uniforms.clone()})
 
     def prepare(self, views: Views, slot: Slot) -> Experience:
-        for t, env, observation in slot.finals:
-            SEEN.after.append((slot.columns["mark"][t, env : env + 1].clone(), observation[None]))
+        finals = slot.finals
+        marks = slot.columns["mark"][finals.steps, finals.envs]
+        SEEN.after.append((marks, finals.frames.clone()))
         goes_on = ~(slot.terminated | slot.truncated)[-1]
         newest = slot.observation(slot.num_steps)[goes_on]
         SEEN.after.append((slot.columns["mark"][-1][goes_on], newest.clone()))

@@ -73,8 +73,8 @@ def trajectory_of(
 def final_values(algorithm: Algorithm, views: Views, slot: Slot) -> Tensor:
     """Values [T, B] of the true last observations of truncated steps; zero elsewhere."""
     values = torch.zeros_like(slot.reward)
-    if slot.finals:
-        steps, envs, observations = zip(*slot.finals, strict=True)
-        last = algorithm.inputs(views, torch.stack(observations))
-        values[list(steps), list(envs)] = views.live(last).value
+    finals = slot.finals
+    if finals.count:
+        last = algorithm.inputs(views, finals.frames)
+        values[finals.steps, finals.envs] = views.live(last).value
     return values

@@ -94,7 +94,9 @@ class FrameStack:
     def _padded(self, rows: Array) -> Array:
         """Observations [rows, S, ...] of episodes that have just begun."""
         given = torch.from_numpy(self._start_frames[rows])
-        padding = stacks.Padding(self._rule, {(0, row): frames for row, frames in enumerate(given)})
+        starts = stacks.SparseFrames(tuple(given.shape[1:]), given.dtype, len(rows))
+        starts.append(0, torch.arange(len(rows)), given)
+        padding = stacks.Padding(self._rule, starts)
         window = torch.from_numpy(self._window()[:, rows])
         depth = torch.from_numpy(self._depth[rows])
         observations: Array = stacks.build(window, depth, padding).numpy()

@@ -125,7 +125,6 @@ def _half_of_sequences(batch: Batch) -> Batch:
     assert batch.slot is not None
     num_steps, num_envs = batch.slot.actions.shape
     half = batch.slot.part(0, num_steps, slice(0, num_envs // 2))
-    half.finals = [final for final in batch.slot.finals if final[1] < num_envs // 2]
     return dataclasses.replace(
         batch,
         observations=half.states(),

@@ -19,7 +19,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import torch
 
-from .. import random, stacks
+from .. import random
 from ..engines.interface import Engine
 from ..interfaces import Policy
 from ..records import Array, EpisodeEnd, Slot, State, StepArrays, to_array
@@ -125,10 +125,7 @@ class LockstepSampler:
         self._env_steps = 0
         self.games_go_on = True
         """Whether the games in play are those of the state that was loaded."""
-        frames = (spaces.stack, self._num_envs, *spaces.frame_shape)
-        self._edge = StackState(
-            np.zeros(frames, spaces.frame_dtype), np.ones(self._num_envs, dtype=np.uint8)
-        )
+        self._edge = StackState.of(Slot.allocate(spaces, 0, self._num_envs, {}), 0)
         self._scratch = Scratch.allocate(spaces, self._num_envs)
         self._views: WeakKeyDictionary[Slot, RolloutViews] = WeakKeyDictionary()
 
@@ -255,7 +252,8 @@ class LockstepSampler:
             self._edge.frames[-1, place] = start.frame[0]
             self._edge.depth[place], self._scratch.lives[place] = 1, start.lives[0]
             if self._engine.spaces.num_start_frames:
-                self._edge.starts[0, place] = torch.from_numpy(start.start_frames[0].copy())
+                frames = torch.from_numpy(start.start_frames)
+                self._edge.starts.append(0, torch.tensor([place]), frames)
 
     def _views_of(self, slot: Slot) -> RolloutViews:
         """The slot's views; made once for each."""
@@ -283,7 +281,7 @@ class LockstepSampler:
         state: State = {
             "window": torch.from_numpy(self._edge.frames.copy()),
             "depth": torch.from_numpy(self._edge.depth.copy()),
-            "starts": stacks.starts_state(self._edge.starts),
+            "starts": self._edge.starts.state(),
             "env_steps": self._env_steps,
             "episodes": self._episodes.state(),
             "environments": None,
@@ -309,20 +307,22 @@ class LockstepSampler:
         if not self.games_go_on:
             self.abandon()
             return
-        starts = self._checked_starts(state, depth)
-        StackState(to_array(state["window"]), depth, starts).copy_to(self._edge)
+        self._check_starts(state["starts"], depth)
+        np.copyto(self._edge.frames, to_array(state["window"]))
+        np.copyto(self._edge.depth, depth)
+        self._edge.starts.load(state["starts"])
         self._engine.restore(state["environments"])
 
-    def _checked_starts(self, state: State, depth: Array) -> stacks.Starts:
-        """What fills young stacks: every one of them has it, and none is of another shape."""
-        starts, spaces = stacks.starts_of(state["starts"]), self._engine.spaces
+    def _check_starts(self, starts: State, depth: Array) -> None:
+        """Refuses frames of another shape, and young stacks that have none."""
+        spaces = self._engine.spaces
         shape = (spaces.num_start_frames, *spaces.frame_shape)
+        given = set(zip(starts["steps"].tolist(), starts["envs"].tolist(), strict=True))
         young = np.flatnonzero(depth <= spaces.num_start_frames).tolist()
-        missing = [env for env in young if (1 - int(depth[env]), env) not in starts]
-        if missing or any(frames.shape != shape for frames in starts.values()):
+        missing = [env for env in young if (1 - int(depth[env]), env) not in given]
+        if missing or starts["frames"].shape[1:] != shape:
             raise ValueError(
                 f"The frames that fill the stacks of environments {missing or young} are missing "
                 f"or not of shape {shape}; the checkpoint was changed, so continue from another "
                 "one."
             )
-        return starts

@@ -10,7 +10,7 @@ place in it are made once.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -48,8 +48,8 @@ class StackState:
 
     frames: Array  # [S, B, *frame]
     depth: Array  # [B] uint8
-    starts: stacks.Starts = field(default_factory=dict)
-    step: int = 0
+    starts: stacks.SparseFrames
+    step: int
     """Of the newest frame, as the starts count."""
 
     @classmethod
@@ -61,9 +61,11 @@ class StackState:
         """Overwrites the other's frames, depths and all its starts."""
         np.copyto(other.frames, self.frames)
         np.copyto(other.depth, self.depth)
-        kept = stacks.starts_from(self.starts, self.step - other.step, len(self.frames))
-        other.starts.clear()
-        other.starts.update(kept)
+        if self.starts.frames.shape[1]:
+            oldest = self.step + 2 - len(self.frames)
+            kept = self.starts.part(oldest, self.step + 1, origin=self.step)
+            other.starts.clear()
+            other.starts.extend(kept, step=other.step)
 
 
 @dataclass(frozen=True)
@@ -115,16 +117,15 @@ class Scratch:
     def keep_starts(self, slot: Slot, t: int, envs: slice, depth: Array) -> None:
         """Keeps what fills the stacks [b] that are new after step t, where the engine gives it."""
         if self.start_frames.shape[1] and 1 in depth:
-            for env in np.flatnonzero(depth == 1) + envs.start:
-                slot.starts[t + 1, int(env)] = torch.from_numpy(self.start_frames[env].copy())
+            new = np.flatnonzero(depth == 1) + envs.start
+            frames = torch.from_numpy(self.start_frames[new])
+            slot.starts.append(t + 1, torch.from_numpy(new), frames)
 
     def keep_finals(self, slot: Slot, t: int, envs: slice, truncated: Array) -> None:
         """Builds the true last observations of truncated episodes."""
-        for row in np.flatnonzero(truncated):
-            env = int(row) + envs.start
-            last = torch.from_numpy(self.final_frame[env].copy())
-            older = slot.frames[t + 1 : t + slot.stack, env]
-            frames = torch.cat([older, last[None]])[:, None]
-            depth = (slot.depth[t, env : env + 1] + 1).clamp(max=slot.stack)
-            padding = slot.padding_from(t + 1, env)
-            slot.finals.append((t, env, stacks.build(frames, depth, padding)[0].clone()))
+        ended = np.flatnonzero(truncated) + envs.start
+        numbers, last = torch.from_numpy(ended), torch.from_numpy(self.final_frame[ended])
+        frames = torch.cat([slot.frames[t + 1 : t + slot.stack, numbers], last[None]])
+        depth = (slot.depth[t, numbers] + 1).clamp(max=slot.stack)
+        padding = slot.padding_from(t + 1, ended)
+        slot.finals.append(t, numbers, stacks.build(frames, depth, padding))

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from .. import stacks
@@ -107,11 +108,11 @@ class Replay:
         self._ring.write(first, envs, block.rows(experience.columns, since_cut))
         self._rows_since_cut[writer] = since_cut + slot.num_steps
         beside = self._beside[writer]
-        for t, env, observation in slot.finals:
-            if block.end[t, env] == TRUNCATED:
-                beside.append(("final", first + t, envs.start + env, observation))
-        for (t, env), frames in slot.starts.items():
-            beside.append(("start", first + t, envs.start + env, frames))
+        for name, some in (("final", slot.finals), ("start", slot.starts)):
+            at = zip(some.steps.tolist(), some.envs.tolist(), some.frames.clone(), strict=True)
+            for t, env, frames in at:
+                if name == "start" or block.end[t, env] == TRUNCATED:
+                    beside.append((name, first + t, envs.start + env, frames))
         self._cursors.advance(envs, block.end)
         self._reached[writer] = slot.agent_steps_after
         if not self._shape.staged_agent_steps:
@@ -178,13 +179,15 @@ class Replay:
         padding = stacks.Padding(self._spaces.stack_padding, self._starts_at(row, env, depth))
         return stacks.build(frames, depth, padding)[0].clone()
 
-    def _starts_at(self, row: int, env: int, depth: Tensor) -> stacks.Starts:
+    def _starts_at(self, row: int, env: int, depth: Tensor) -> stacks.SparseFrames:
         """What fills the stack before the step of a row, with that step as number 0."""
+        starts = self.slot().starts.emptied()
         if depth > self._spaces.num_start_frames:
-            return {}
+            return starts
         place = np.array([row % self._ring.num_rows * self._ring.num_envs + env])
         found = self._pools["start"].at(start_place(self._ring, place, to_array(depth)))
-        return {(1 - int(depth), 0): found[0]}
+        starts.append(1 - int(depth), torch.zeros(1, dtype=torch.int64), found)
+        return starts
 
     # Drawing
 

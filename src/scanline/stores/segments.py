@@ -140,13 +140,13 @@ class SegmentQueue:
 def join(slots: Sequence[Slot]) -> Slot:
     """Copies of segments side by side, as one slot [T, sum of B]; its versions are [T, B] too."""
     sizes = [slot.actions.shape[1] for slot in slots]
-    starts = [sum(sizes[:place]) for place in range(len(slots))]
+    first_envs = [sum(sizes[:place]) for place in range(len(slots))]
 
     arrays: dict[str, Any] = {
         name: torch.cat([getattr(slot, name) for slot in slots], dim=1) for name in _SIDE_BY_SIDE
     }
     first = slots[0]
-    return replace(
+    joined = replace(
         first,
         **arrays,
         version=torch.cat(
@@ -154,17 +154,13 @@ def join(slots: Sequence[Slot]) -> Slot:
         ),
         columns={n: torch.cat([slot.columns[n] for slot in slots], 1) for n in first.columns},
         last={n: torch.cat([slot.last[n] for slot in slots]) for n in first.last},
-        finals=[
-            (t, env + start, final)
-            for slot, start in zip(slots, starts, strict=True)
-            for t, env, final in slot.finals
-        ],
-        starts={
-            (t, env + start): frames
-            for slot, start in zip(slots, starts, strict=True)
-            for (t, env), frames in slot.starts.items()
-        },
+        finals=first.finals.emptied(),
+        starts=first.starts.emptied(),
     )
+    for slot, env in zip(slots, first_envs, strict=True):
+        joined.finals.extend(slot.finals, env=env)
+        joined.starts.extend(slot.starts, env=env)
+    return joined
 
 
 _SIDE_BY_SIDE = (

@@ -17,10 +17,12 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from .. import stacks
 from ..records import Batch, Experience, Slot, State
 
-_PER_STEP = ("actions", "reward", "raw_reward", "terminated", "truncated", "life_lost", "version")
+_PER_STEP = (
+    *("frames", "depth", "actions", "reward", "raw_reward"),
+    *("terminated", "truncated", "life_lost", "version"),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,11 +66,10 @@ class WindowStore:
         """Steps of the arrays that are filled."""
         self._num_steps = self._num_updates = 0
         self._owes = False
-        self._finals: list[tuple[int, int, Tensor]] = []
 
     def slot(self) -> Slot:
         if self._end == self._arrays.num_steps:
-            self._move_to_front()
+            self._write(self._kept())  # the steps still needed move to the front
         return self._slots[self._end // self._rollout]
 
     def put(self, experience: Experience) -> None:
@@ -77,18 +78,11 @@ class WindowStore:
                 f"{sorted(experience.columns)} were computed once per rollout, but a window is "
                 "learned from again and again; use a rollout store, or compute them in the loss."
             )
-        slot = experience.slot
-        new = [(self._end + t, env, last) for t, env, last in slot.finals]
-        starts = {(self._end + t, env): s for (t, env), s in slot.starts.items()}
+        self._arrays.finals.extend(experience.slot.finals, step=self._end)
+        self._arrays.starts.extend(experience.slot.starts, step=self._end)
         self._end += self._rollout
         self._num_steps += self._rollout
         self._owes = self._num_steps >= self._size
-        first = self._end - self._size
-        self._finals = [final for final in self._finals if final[0] >= first] + new
-        starts = {
-            at: s for at, s in self._arrays.starts.items() if at[0] > first - slot.stack
-        } | starts
-        self._arrays.starts = starts
 
     @property
     def owes(self) -> bool:
@@ -98,7 +92,10 @@ class WindowStore:
         if not self._owes:
             return
         update, self._num_updates, self._owes = self._num_updates, self._num_updates + 1, False
-        block = self._block(update % self._num_blocks)
+        num_envs = self._arrays.actions.shape[1] // self._num_blocks
+        first = update % self._num_blocks * num_envs
+        envs = slice(first, first + num_envs)
+        block = self._arrays.part(self._end - self._size, self._size, envs)
         newest = self._slots[self._end // self._rollout - 1]
         yield Batch(
             observations=block.states(),
@@ -109,71 +106,44 @@ class WindowStore:
             slot=block,
         )
 
-    def _block(self, number: int) -> Slot:
-        start = self._end - self._size
-        num_envs = self._arrays.actions.shape[1] // self._num_blocks
-        envs = slice(number * num_envs, (number + 1) * num_envs)
-        block = self._arrays.part(start, self._size, envs)
-        block.finals = [
-            (step - start, env - envs.start, last)
-            for step, env, last in self._finals
-            if step >= start and envs.start <= env < envs.stop
-        ]
-        return block
-
-    def _move_to_front(self) -> None:
-        """The steps that the next window still needs, to the beginning of the arrays."""
-        kept = self._size - self._rollout
-        start = self._end - kept
-        self._write({name: array.clone() for name, array in self._kept().items()}, kept)
-        self._finals = [(step - start, env, last) for step, env, last in self._finals]
-        self._finals = [final for final in self._finals if final[0] >= 0]
-        self._arrays.starts = self._starts_from(start)
-
-    def _starts_from(self, step: int) -> stacks.Starts:
-        return stacks.starts_from(self._arrays.starts, step, self._arrays.stack)
-
-    def _kept(self) -> dict[str, Tensor]:
-        """Views of the filled steps that the next window still needs."""
-        kept = min(self._end, self._size - self._rollout)
-        part = self._arrays.part(self._end - kept, kept)
-        named = {f"column/{name}": column for name, column in part.columns.items()}
-        steps = {name: getattr(part, name) for name in _PER_STEP}
-        return {"frames": part.frames, "depth": part.depth, **steps, **named}
-
-    def _write(self, arrays: dict[str, Tensor], num_steps: int) -> None:
-        front = self._arrays.part(0, num_steps)
-        for name in ("frames", "depth", *_PER_STEP):
-            getattr(front, name).copy_(arrays[name])
-        for name, column in front.columns.items():
-            column.copy_(arrays[f"column/{name}"])
-        self._end = num_steps
-
     def feedback(self, batch: Batch, priorities: Tensor | None) -> None:
         """Blocks take turns: they have no use for priorities."""
 
+    def _kept(self) -> State:
+        """Copies of the filled steps that the next window still needs."""
+        num_steps = min(self._end, self._size - self._rollout)
+        part = self._arrays.part(self._end - num_steps, num_steps)
+        return {
+            "num_steps": num_steps,
+            "arrays": {name: array.clone() for name, array in _named(part).items()},
+            "finals": part.finals.state(),
+            "starts": part.starts.state(),
+        }
+
+    def _write(self, kept: State) -> None:
+        """Makes the kept steps the first ones of the arrays."""
+        self._end = kept["num_steps"]
+        for name, array in _named(self._arrays.part(0, self._end)).items():
+            array.copy_(kept["arrays"][name])
+        self._arrays.finals.load(kept["finals"])
+        self._arrays.starts.load(kept["starts"])
+
     def state(self) -> State:
-        kept = min(self._end, self._size - self._rollout)
-        start = self._end - kept
-        finals = [final for final in self._finals if final[0] >= start]
         return {
             "num_steps": self._num_steps,
             "num_updates": self._num_updates,
-            "num_kept": kept,
-            "arrays": {name: array.clone() for name, array in self._kept().items()} if kept else {},
-            "finals_at": [[step - start, env] for step, env, _ in finals],
-            "finals": [last.clone() for _, _, last in finals],
-            "starts": stacks.starts_state(self._starts_from(start)),
+            "kept": self._kept(),
         }
 
     def load(self, state: State) -> None:
         self._num_steps, self._num_updates = state["num_steps"], state["num_updates"]
-        self._end = 0
-        if state["num_kept"]:
-            self._write(state["arrays"], state["num_kept"])
-        places = zip(state["finals_at"], state["finals"], strict=True)
-        self._finals = [(step, env, last) for (step, env), last in places]
-        self._arrays.starts = stacks.starts_of(state["starts"])
+        self._write(state["kept"])
+
+
+def _named(slot: Slot) -> dict[str, Tensor]:
+    """All arrays of a slot that have a step axis."""
+    columns = {f"column/{name}": column for name, column in slot.columns.items()}
+    return {name: getattr(slot, name) for name in _PER_STEP} | columns
 
 
 def _check(arrays: Slot, settings: WindowSettings, rollout_agent_steps: int) -> None:
