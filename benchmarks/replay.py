@@ -19,7 +19,7 @@ import torch
 
 from scanline.records import Experience, Spaces
 from scanline.runs.checkpoint import Checkpoints, CheckpointSettings
-from scanline.runs.replay_rows import ReplayRows
+from scanline.runs.replay_segments import ReplayRows
 from scanline.stores import (
     NStep,
     PrioritisedSampling,

@@ -26,8 +26,8 @@ import safetensors.torch
 from ..errors import UserError
 from ..records import State
 from ..files import (UNFINISHED, disk_errors, remove_folder, remove_unfinished, sha256, sync_folder, write_synced)
-from .segments import (DamagedFile, Segments, checked_bytes, read_checked)
-from .trees import (SegmentFile, put_together, take_apart)
+from .replay_segments import Segments, read_checked
+from .state_files import DamagedFile, SegmentFile, checked_bytes, decode, encode
 
 FORMAT_VERSION = 1
 _STRANGE = (
@@ -181,14 +181,14 @@ def _newest_intact(folder: Path, check_segments: bool) -> tuple[Checkpoint, list
 
 
 def _write(path: Path, state: State, agent_steps: int) -> None:
-    taken = take_apart(state)
-    tensors = safetensors.torch.save(taken.tensors)
+    encoded = encode(state)
+    tensors = safetensors.torch.save(encoded.tensors)
     manifest = {
         "format_version": FORMAT_VERSION,
         "agent_steps": agent_steps,
         "tensors": {"num_bytes": len(tensors), "sha256": sha256(tensors)},
-        "segments": [asdict(file) for file in taken.segments],
-        "state": taken.tree,
+        "segments": [asdict(file) for file in encoded.segments],
+        "state": encoded.tree,
     }
     manifest["sha256"] = _digest(manifest)
     unfinished = path.with_name(UNFINISHED + path.name)
@@ -212,7 +212,7 @@ def _read(path: Path, check_segments: bool) -> Checkpoint:
         if check_segments:
             for file in _segments_of(manifest):
                 read_checked(path.parent / SEGMENTS, file)
-        state = put_together(manifest["state"], safetensors.torch.load(data))
+        state = decode(manifest["state"], safetensors.torch.load(data))
         return Checkpoint(path, manifest["agent_steps"], state)
 
 

@@ -35,7 +35,7 @@ from .exactness import (Exactness, reasons_in)
 from .folder import RunFolder
 from .live import (LiveSettings, LiveView)
 from .progress import (Progress, ProgressSettings, Turn, turn_of)
-from .segments import Segments
+from .replay_segments import Segments
 from .garbage import frozen_garbage
 from .stopping import (Interrupted, Limits, SaveSchedule, SaveSettings, Signals, Stop)
 from .watchdog import (Watchdog, WatchdogSettings)

@@ -19,7 +19,7 @@ from ..records import (EpisodeEnd, Slot, State)
 from ..interfaces import (Metric, Saved)
 from .game_numbers import GameNumbers
 from .progress import Progress
-from .segments import Segments
+from .replay_segments import Segments
 from .leader import (GO, SAVE, STOP, Beginning, Growing)
 from .garbage import frozen_garbage
 from .stopping import Signals

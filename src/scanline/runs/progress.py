@@ -21,7 +21,7 @@ from ..records import (EpisodeEnd, Slot, State)
 from ..interfaces import (Metric)
 from .clock import TimeSplit
 from ..machine import used_memory_bytes
-from .rows import RowFiles
+from .log import LogFiles
 from .scores import Scores
 
 _COUNTED = ("charts/agents", "charts/predictors", "charts/trainers")
@@ -86,7 +86,7 @@ class Progress:
         self._clocked: dict[str, list[float]] = {}
         self._told: dict[str, float] = {}
         self._num_rows, self._last_row_at = 0, 0
-        self._files: RowFiles | None = None
+        self._files: LogFiles | None = None
         self.last_row: dict[str, float | int | None] = {}
         """What was logged last in this process."""
         self._rates_from = (0, 0, time_split.seconds())
@@ -97,7 +97,7 @@ class Progress:
 
     def open(self, folder: Path) -> None:
         """Begins to write; cuts the files back to the rows that this progress knows."""
-        self._files = RowFiles(folder, self._num_rows, self._settings.tensorboard)
+        self._files = LogFiles(folder, self._num_rows, self._settings.tensorboard)
         self._rates_from = (self.agent_steps, self.updates, self.time_split.seconds())
 
     def close(self) -> None:

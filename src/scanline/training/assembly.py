@@ -28,7 +28,7 @@ from ..runs.instruments import Instruments
 from ..runs.leader import LeaderRun
 from ..runs.learners import Exchange, Following, Leading, PerLearner, Shared
 from ..runs.progress import Every
-from ..runs.replay_rows import ReplayRows
+from ..runs.replay_segments import ReplayRows
 from ..samplers import LockstepSampler, RestingEngine, SamplingSettings, inner_settings
 from ..stores import (
     Replay,

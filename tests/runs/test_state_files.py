@@ -1,4 +1,4 @@
-"""States survive being taken apart and put together, type by type."""
+"""States survive being encoded and decoded, type by type."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scanline.runs.trees import SegmentFile, put_together, take_apart
+from scanline.runs.state_files import SegmentFile, decode, encode
 
 
 def through_bytes(state: dict[str, Any]) -> Any:
-    taken = take_apart(state)
+    taken = encode(state)
     tensors = safetensors.torch.load(safetensors.torch.save(taken.tensors))
-    return put_together(json.loads(json.dumps(taken.tree, allow_nan=False)), tensors)
+    return decode(json.loads(json.dumps(taken.tree, allow_nan=False)), tensors)
 
 
 def assert_same(left: Any, right: Any) -> None:
@@ -125,12 +125,12 @@ def test_one_path_for_two_tensors_does_not_lose_one() -> None:
 
 def test_weights_are_stored_under_their_dotted_names() -> None:
     state = {"parameters": OrderedDict(torch.nn.Linear(1, 1).state_dict())}
-    assert set(take_apart(state).tensors) == {"parameters.weight", "parameters.bias"}
+    assert set(encode(state).tensors) == {"parameters.weight", "parameters.bias"}
 
 
 def test_segments_are_collected_and_come_back() -> None:
     file = SegmentFile(name="a", num_bytes=1, sha256="x", first_row=0, num_rows=2)
-    assert take_apart({"replay": {"files": [file]}}).segments == [file]
+    assert encode({"replay": {"files": [file]}}).segments == [file]
     assert through_bytes({"replay": {"files": [file]}}) == {"replay": {"files": [file]}}
 
 
@@ -142,9 +142,9 @@ Pair = namedtuple("Pair", "left right")
 )
 def test_what_cannot_be_kept_is_refused_by_its_path(value: Any) -> None:
     with pytest.raises(TypeError, match=r"inner\.0"):
-        take_apart({"inner": [value]})
+        encode({"inner": [value]})
 
 
 def test_keys_that_cannot_be_kept_are_refused() -> None:
     with pytest.raises(TypeError, match=r"key 1\.5 of inner"):
-        take_apart({"inner": {1.5: 1}})
+        encode({"inner": {1.5: 1}})
