@@ -36,11 +36,10 @@ from pathlib import Path
 from typing import Any
 
 import scanline
-from scanline import cli, recipes
+from scanline import cli, files, recipes
 from scanline.parameters import CentralSettings
 from scanline.runners.concurrent import Concurrent
 from scanline.runners.free_running import FreeRunning
-from scanline.runs import durable
 from scanline.runs.checkpoint import load_latest
 from scanline.stores import ReplaySettings, RolloutSettings, WindowSettings
 
@@ -156,7 +155,7 @@ class Trap:
         self._left, self._only = number, only
 
     def lay(self) -> None:
-        write = durable.write_synced
+        write = files.write_synced
         for module in [m for name, m in sys.modules.items() if name.startswith("scanline.")]:
             if getattr(module, "write_synced", None) is write:
                 module.write_synced = self._torn(write)  # type: ignore[attr-defined]

@@ -15,7 +15,7 @@ import scanline
 from scanline import cli
 from scanline.algorithms import ActorCritic
 from scanline.errors import UserError
-from scanline.runs.stopping import Interrupted
+from scanline.runs.signals import Interrupted
 
 CATCH = "scanline/Catch-v0"
 SHORT = ["--network", "mlp", "--num-workers", "0", "--torch-threads", "1", "--no-tensorboard"]

@@ -172,7 +172,7 @@ def _train(words: list[str]) -> int:
             return 0
         raise RefusedError("train needs a recipe and a game, e.g. `scanline train paac pong`.")
     from . import settings, training
-    from .runs.stopping import Signals
+    from .runs.signals import Signals
 
     plan = training.make_plan(*positional)
     given = _parse(plan, words[2:], f"{PROGRAM} train {' '.join(positional)}")

@@ -195,6 +195,15 @@ def _words(hint: Any) -> str:
     return _WORDS.get(hint, str(hint))
 
 
+def at_least(least: float, settings: object, *names: str, remedy: str = "") -> None:
+    """Refuses values below `least`; for the `__post_init__` of settings."""
+    for name in names:
+        value = getattr(settings, name)
+        if not value >= least:
+            rule = f"be at least {least}" if least else "not be negative"
+            raise ValueError(f"{name}={value} must {rule}{remedy and '; ' + remedy}.")
+
+
 def check_unique(tree: Any) -> None:
     """Refuses a tree in which two leaves share a name."""
     seen: dict[str, tuple[str, ...]] = {}

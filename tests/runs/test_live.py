@@ -16,7 +16,7 @@ from scanline.runs.clock import TimeSplit
 from scanline.runs.live import LiveSettings, LiveView
 from scanline.runs.picture import picture
 from scanline.runs.progress import Progress, ProgressSettings
-from scanline.runs.stopping import Limits, Stop
+from scanline.runs.limits import Limits, Stop
 
 
 class MadeUpRun:

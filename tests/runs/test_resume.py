@@ -16,7 +16,8 @@ SCRIPT = """
     from scanline.runs.clock import ENVIRONMENT, LEARNING, OTHER, TimeSplit
     from scanline.runs.folder import RunFolder, versions
     from scanline.runs.progress import Progress, ProgressSettings
-    from scanline.runs.stopping import Limits, SaveSchedule, SaveSettings, Signals
+    from scanline.runs.limits import Limits, SaveSchedule, SaveSettings
+    from scanline.runs.signals import Signals
     from scanline.runs.watchdog import Watchdog, WatchdogSettings
 
     torch.set_num_threads(1)

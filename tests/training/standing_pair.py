@@ -15,7 +15,7 @@ from torch._C._distributed_c10d import TCPStore
 from scanline import processes
 from scanline.parameters import Learners, join
 from scanline.processes import ParentLink
-from scanline.runs.stopping import Signals
+from scanline.runs.signals import Signals
 from scanline.training import Plan
 from scanline.training.train import follow, lead
 

@@ -17,7 +17,7 @@ import pytest
 import scanline
 from scanline.parameters import LocalParameters
 from scanline.runs.checkpoint import load_latest
-from scanline.runs.stopping import Interrupted
+from scanline.runs.signals import Interrupted
 from scanline.samplers import LockstepSampler
 from training.test_determinism import BLOCKS, REPLAY, SETTINGS, STEADY, assert_equal_runs
 

@@ -29,7 +29,7 @@ from ..errors import UserError
 from ..files import DiskError, refusal_of
 
 if TYPE_CHECKING:
-    from ..runs.stopping import Signals
+    from ..runs.signals import Signals
 
 DONE, FAILED, REFUSED, DISK, STOPPED = 0, 1, 2, 74, 75
 """Exit codes: result written; failed inside; a user's mistake; the disk; saved and stopped."""
@@ -109,7 +109,7 @@ def main(words: Sequence[str]) -> int:
 def _carry_out(order: Order) -> int:
     _take_place(order)
     from .. import networks, training
-    from ..runs.stopping import Signals
+    from ..runs.signals import Signals
     from . import result
     from .cells import read_cell
 

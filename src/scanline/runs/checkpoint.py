@@ -25,6 +25,8 @@ import safetensors.torch
 
 from ..errors import UserError
 from ..records import State
+from ..settings import at_least
+from .limits import passed
 from ..files import (UNFINISHED, disk_errors, remove_folder, remove_unfinished, sha256, sync_folder, write_synced)
 from .replay_segments import Segments, read_checked
 from .state_files import DamagedFile, SegmentFile, checked_bytes, decode, encode
@@ -55,13 +57,8 @@ class CheckpointSettings:
     """Agent steps between checkpoints that stay for ever; 0 for none."""
 
     def __post_init__(self) -> None:
-        if self.keep_checkpoints < 1:
-            raise ValueError(f"keep_checkpoints={self.keep_checkpoints} must be at least 1.")
-        if self.milestone_every_agent_steps < 0:
-            raise ValueError(
-                f"milestone_every_agent_steps={self.milestone_every_agent_steps} must not be "
-                "negative; use 0 for no milestones."
-            )
+        at_least(1, self, "keep_checkpoints")
+        at_least(0, self, "milestone_every_agent_steps", remedy="use 0 for no milestones")
 
 
 @dataclass(frozen=True)
@@ -276,9 +273,9 @@ def _names(folder: Path) -> list[_Name]:
 def _milestones(names: Iterable[_Name], every_agent_steps: int) -> set[Path]:
     """The first checkpoint at or after each multiple of the interval."""
     staying: set[Path] = set()
-    passed = 0
-    for name in names if every_agent_steps else ():
-        if name.agent_steps // every_agent_steps > passed:
-            passed = name.agent_steps // every_agent_steps
+    last = 0
+    for name in names:
+        if passed(every_agent_steps, last, name.agent_steps):
+            last = name.agent_steps
             staying.add(name.path)
     return staying

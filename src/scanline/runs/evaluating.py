@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from ..records import State
+from ..settings import at_least
+from .limits import passed
 from ..files import (disk_errors, replace_file)
 
 EVALUATIONS = "evaluations.jsonl"
@@ -36,9 +38,7 @@ class EvaluationSettings:
     """Most agent steps of a pause, over all its games; 0 for no limit."""
 
     def __post_init__(self) -> None:
-        for name in ("evaluate_every_agent_steps", "pause_games", "pause_agent_steps"):
-            if getattr(self, name) < 0:
-                raise ValueError(f"{name}={getattr(self, name)} must not be negative.")
+        at_least(0, self, "evaluate_every_agent_steps", "pause_games", "pause_agent_steps")
         if not self.pause_games and not self.pause_agent_steps:
             raise ValueError(
                 "pause_games=0 and pause_agent_steps=0 leave a pause without an end; set one."
@@ -72,7 +72,7 @@ class Evaluations:
 
     def due(self, agent_steps: int) -> bool:
         """Whether a multiple of the interval was reached since the last evaluation."""
-        return bool(self._every) and agent_steps // self._every > self._reached // self._every
+        return passed(self._every, self._reached, agent_steps)
 
     def hold(self, agent_steps: int, around: AbstractContextManager[None] | None = None) -> None:
         """Plays games now; games that end with an error, e.g. of `around`, leave no trace."""

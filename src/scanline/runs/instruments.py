@@ -19,6 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from ..records import (Batch, LossResult, Views)
+from ..settings import at_least
 
 Loss = Callable[[Views, Batch], LossResult]
 
@@ -35,11 +36,8 @@ class InstrumentSettings:
     """Whether the log tells how often a collected step is learned from."""
 
     def __post_init__(self) -> None:
-        for name in ("norms_every_updates", "cosine_every_updates"):
-            if getattr(self, name) < 0:
-                raise ValueError(
-                    f"{name}={getattr(self, name)} must not be negative; use 0 for never."
-                )
+        names = ("norms_every_updates", "cosine_every_updates")
+        at_least(0, self, *names, remedy="use 0 for never")
 
 
 class Norms:

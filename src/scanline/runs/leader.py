@@ -37,7 +37,8 @@ from .live import (LiveSettings, LiveView)
 from .progress import (Progress, ProgressSettings, Turn, turn_of)
 from .replay_segments import Segments
 from .garbage import frozen_garbage
-from .stopping import (Interrupted, Limits, SaveSchedule, SaveSettings, Signals, Stop)
+from .limits import Limits, SaveSchedule, SaveSettings, Stop
+from .signals import Interrupted, Signals
 from .watchdog import (Watchdog, WatchdogSettings)
 
 GO, SAVE, STOP = 0, 1, 2

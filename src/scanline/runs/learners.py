@@ -22,7 +22,7 @@ from .progress import Progress
 from .replay_segments import Segments
 from .leader import (GO, SAVE, STOP, Beginning, Growing)
 from .garbage import frozen_garbage
-from .stopping import Signals
+from .signals import Signals
 
 
 class PerLearner:

@@ -29,7 +29,8 @@ from ..machine import cpu_seconds, total_memory_bytes, used_memory_bytes
 from ..processes import granted_cores
 from .picture import (View, last_word, line, picture)
 from .progress import Progress
-from .stopping import (Limits, Stop, say_on_stderr)
+from .limits import Limits, Stop
+from .signals import say_on_stderr
 
 _FIRST_LOOK_SECONDS = 1.0
 """Longest time until a loop that has begun shows its first figures."""

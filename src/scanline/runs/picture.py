@@ -15,7 +15,7 @@ from rich.panel import Panel
 from rich.text import Text
 
 from .advice import (Load, advice, shares)
-from .stopping import Stop
+from .limits import Stop
 
 _STYLES = {"environment": "green", "acting": "cyan", "learning": "magenta", "other": "yellow"}
 _BAR_WIDTH = 50

@@ -10,7 +10,7 @@ of their own. Reading a tensor would wait for the device, so metrics stay tensor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -19,6 +19,8 @@ from torch import Tensor
 
 from ..records import (EpisodeEnd, Slot, State)
 from ..interfaces import (Metric)
+from ..settings import at_least
+from .limits import Every, passed
 from .clock import TimeSplit
 from ..machine import used_memory_bytes
 from .log import LogFiles
@@ -40,9 +42,7 @@ class ProgressSettings:
     """Whether TensorBoard events are written."""
 
     def __post_init__(self) -> None:
-        for name in ("log_every_agent_steps", "score_window_episodes"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name}={getattr(self, name)} must be at least 1.")
+        at_least(1, self, "log_every_agent_steps", "score_window_episodes")
 
 
 @dataclass
@@ -55,20 +55,6 @@ class Turn:
     learned_agent_steps: int = 0
     is_done: bool = False
     """Whether its last update is done: all that is left is what is due at its end."""
-
-
-@dataclass(frozen=True)
-class Every:
-    """Something that happens at intervals: at the end of a turn that has reached a multiple."""
-
-    agent_steps: int
-    """0 for never."""
-    do: Callable[[], None]
-
-    def reached(self, before: int, now: int) -> None:
-        """Derived from the count of agent steps alone, so that a resumed run agrees."""
-        if self.agent_steps and now // self.agent_steps > before // self.agent_steps:
-            self.do()
 
 
 class Progress:
@@ -171,7 +157,7 @@ class Progress:
     def write_row_if_due(self) -> bool:
         """Writes a row when a multiple of `log_every_agent_steps` was reached since the last."""
         every = self._settings.log_every_agent_steps
-        if self._files is None or self.agent_steps // every == self._last_row_at // every:
+        if self._files is None or not passed(every, self._last_row_at, self.agent_steps):
             return False
         self.last_row = self._row()
         self._files.write(self.last_row, self._rates())

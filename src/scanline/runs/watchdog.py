@@ -21,6 +21,7 @@ from pathlib import Path
 from types import TracebackType
 
 from ..files import disk_errors
+from ..settings import at_least
 
 REPORT = "stuck.txt"
 _CHECKS_PER_WAIT = 8
@@ -36,8 +37,7 @@ class WatchdogSettings:
     """Seconds without progress after which the stacks of all threads are written; 0 for never."""
 
     def __post_init__(self) -> None:
-        if self.stuck_seconds < 0:
-            raise ValueError(f"stuck_seconds={self.stuck_seconds} must not be negative.")
+        at_least(0, self, "stuck_seconds")
 
 
 class Watchdog:

@@ -27,7 +27,7 @@ from ..runs.game_numbers import GameNumbers
 from ..runs.instruments import Instruments
 from ..runs.leader import LeaderRun
 from ..runs.learners import Exchange, Following, Leading, PerLearner, Shared
-from ..runs.progress import Every
+from ..runs.limits import Every
 from ..runs.replay_segments import ReplayRows
 from ..samplers import LockstepSampler, RestingEngine, SamplingSettings, inner_settings
 from ..stores import (

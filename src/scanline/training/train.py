@@ -24,8 +24,9 @@ from ..runs.clock import EVALUATION, TimeSplit
 from ..runs.exactness import Exactness
 from ..runs.leader import LeaderRun
 from ..runs.learners import Following
+from ..runs.limits import Limits, Stop
 from ..runs.progress import Progress, ProgressSettings
-from ..runs.stopping import Interrupted, Limits, Signals, Stop
+from ..runs.signals import Interrupted, Signals
 from . import exact, learners
 from .assembly import Parts, Say, assemble
 from .attachments import Attachments

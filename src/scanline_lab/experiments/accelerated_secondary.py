@@ -20,7 +20,7 @@ from scanline import training
 from scanline.parameters import LocalParameters
 from scanline.runs.clock import EVALUATION, TimeSplit
 from scanline.runs.leader import LeaderRun
-from scanline.runs.progress import Every
+from scanline.runs.limits import Every
 from scanline.stores import Replay, ReplaySettings
 from scanline.stores.reader import Reader
 from scanline.tables import Table

@@ -1,4 +1,4 @@
-"""Limits, intervals and signals; the signals in real processes."""
+"""Signals in real processes: a word at once, the end when it is safe, and by force if need be."""
 
 from __future__ import annotations
 
@@ -14,84 +14,11 @@ from typing import Any
 
 import pytest
 
-from scanline.runs.stopping import Interrupted, Limits, SaveSchedule, SaveSettings, Signals
-
-
-def reached(limits: Limits, **values: Any) -> str | None:
-    stop = limits.reached(**{"agent_steps": 0, "seconds": 0.0, "score": None, **values})
-    return stop and stop.kind
-
-
-@pytest.mark.parametrize(
-    ("limit", "value", "kind"),
-    [
-        ({"agent_steps": 10}, {"agent_steps": 9}, None),
-        ({"agent_steps": 10}, {"agent_steps": 10}, "agent_steps"),
-        ({"seconds": 5.0}, {"seconds": 4.9}, None),
-        ({"seconds": 5.0}, {"seconds": 5.1}, "seconds"),
-        ({"target_score": 18.0}, {"score": 17.9}, None),
-        ({"target_score": -18.0}, {"score": None}, None),
-        ({"target_score": -18.0}, {"score": -18.0}, "target_score"),
-        ({}, {"agent_steps": 10**12, "seconds": 1e9, "score": 1e9}, None),
-    ],
-)
-def test_limits(limit: dict[str, Any], value: dict[str, Any], kind: str | None) -> None:
-    assert reached(Limits(**limit), **value) == kind
-
-
-@pytest.mark.parametrize(("name", "value"), [("agent_steps", 0), ("seconds", float("nan"))])
-def test_impossible_limits_are_refused_by_name(name: str, value: float) -> None:
-    with pytest.raises(ValueError, match=f"{name}={value} must be positive"):
-        Limits(**{name: value})  # type: ignore[arg-type]
-
-
-def test_a_machine_that_is_too_slow_is_named_after_the_first_minute() -> None:
-    limits = Limits(agent_steps=1_200_000, seconds=1_200.0, stop_if_too_slow=True)
-    assert reached(limits, agent_steps=10, seconds=59.0) is None
-    assert reached(limits, agent_steps=60_000, seconds=60.0) is None
-    stop = limits.reached(agent_steps=30_000, seconds=60.0, score=None)
-    assert stop is not None and stop.kind == "too_slow"
-    assert "500 agent steps/s" in stop.sentence and "40 minutes" in stop.sentence
-    patient = Limits(agent_steps=1_200_000, seconds=1_200.0)
-    assert reached(patient, agent_steps=10, seconds=60.0) is None
-    with pytest.raises(ValueError, match="needs agent_steps and seconds"):
-        Limits(agent_steps=10, stop_if_too_slow=True)
-
-
-def test_the_first_limit_to_come_gives_the_remaining_time() -> None:
-    now = {"agent_steps": 600, "seconds": 10.0}
-    assert Limits(agent_steps=1_000).remaining_seconds(**now, steps_per_second=100) == 4.0
-    assert Limits(agent_steps=1_000, seconds=12).remaining_seconds(**now, steps_per_second=9) == 2.0
-    assert Limits(agent_steps=1_000).remaining_seconds(**now, steps_per_second=0) is None
-    assert Limits(agent_steps=500).remaining_seconds(**now, steps_per_second=1) == 0.0
-    assert Limits(target_score=1).remaining_seconds(**now, steps_per_second=100) is None
-
-
-def test_a_save_is_due_by_steps_and_by_minutes() -> None:
-    now = [0.0]
-    settings = SaveSettings(save_every_agent_steps=100, save_every_minutes=1)
-    schedule = SaveSchedule(settings, agent_steps=150, clock_seconds=lambda: now[0])
-    assert not schedule.due(199)
-    assert schedule.due(210)
-    schedule.saved(210)
-    assert not schedule.due(299)
-    now[0] = 60.0
-    assert schedule.due(211)
-    schedule.saved(211)
-    assert not schedule.due(212)
-
-
-def test_a_save_is_never_due_where_both_are_off() -> None:
-    never = SaveSettings(save_every_agent_steps=0, save_every_minutes=0)
-    schedule = SaveSchedule(never, clock_seconds=lambda: 1e9)
-    assert not schedule.due(10**12)
-    with pytest.raises(ValueError, match="save_every_minutes=-1"):
-        SaveSettings(save_every_minutes=-1)
-
+from scanline.runs.signals import Interrupted, Signals
 
 LOOP = """
     import sys, time
-    from scanline.runs.stopping import Signals
+    from scanline.runs.signals import Signals
 
     class HandMade(Exception):
         pass
@@ -160,7 +87,7 @@ def test_the_third_signal_ends_even_a_clearing_up_that_hangs() -> None:
 
 BUSY = """
     import hashlib, sys
-    from scanline.runs.stopping import Signals
+    from scanline.runs.signals import Signals
 
     with Signals(ends_process=True) as signals, signals.deferred():
         print("ready", flush=True)
