@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -48,3 +50,10 @@ def test_every_experiment_is_in_the_table_with_its_number_of_cells() -> None:
     for name, experiment in EXPERIMENTS.items():
         (row,) = re.findall(rf"^\| `{name}` \|.*$", text, re.M)
         assert row.endswith(f"| {len(experiment.cells('smoke'))} cells |")
+
+
+def test_the_site_builds_and_all_its_links_lead_somewhere(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "environments" / "index.html").exists()

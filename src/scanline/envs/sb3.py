@@ -17,7 +17,7 @@ import numpy as np
 from stable_baselines3.common.vec_env import VecEnv
 
 from ..records import Array
-from .making import make
+from .make import make
 from .vector import StepBuffers
 
 Indices = int | Iterable[int] | None
