@@ -24,7 +24,8 @@ def python_blocks() -> list[tuple[str, str]]:
 @pytest.mark.parametrize(
     "block", [b for _, b in python_blocks()], ids=[n for n, _ in python_blocks()]
 )
-def test_a_python_example_runs(block: str) -> None:
+def test_a_python_example_runs(block: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # runs that an example makes go there
     exec(compile(block, "example", "exec"), {})
 
 
