@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 import torch
 
+from scanline.files import DiskError
 from scanline.runs.checkpoint import (
     CheckpointError,
     Checkpoints,
@@ -26,7 +27,6 @@ from scanline.runs.checkpoint import (
     DamagedCheckpointWarning,
     load_latest,
 )
-from scanline.files import DiskError
 
 
 def state_at(step: int, size: int = 8) -> dict[str, Any]:

@@ -12,8 +12,8 @@ from scanline.algorithms import Dqn
 from scanline.parameters import LocalParameters, OptimiserSettings
 from scanline.recipes import Recipe
 from scanline.runners.alternate import Alternate
-from scanline.stores import ReplaySettings
 from scanline.runs.limits import Every, Limits, SaveSchedule, SaveSettings
+from scanline.stores import ReplaySettings
 
 CATCH = "scanline/Catch-v0"
 

@@ -13,10 +13,10 @@ from rich.console import Console
 from scanline.records import EpisodeEnd
 from scanline.runs import live
 from scanline.runs.clock import TimeSplit
+from scanline.runs.limits import Limits, Stop
 from scanline.runs.live import LiveSettings, LiveView
 from scanline.runs.picture import picture
 from scanline.runs.progress import Progress, ProgressSettings
-from scanline.runs.limits import Limits, Stop
 
 
 class MadeUpRun:

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from scanline.runs.lock import LOCK, Lock, LockedError
 from scanline.machine import process_start
+from scanline.runs.lock import LOCK, Lock, LockedError
 
 
 def test_a_second_writer_is_refused_until_the_first_is_done(tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from scanline.runs.checkpoint import CheckpointError, Checkpoints, CheckpointSettings
 from scanline.runs import replay_segments
+from scanline.runs.checkpoint import CheckpointError, Checkpoints, CheckpointSettings
 from scanline.runs.replay_segments import ReplayRows, Segments
 from scanline.runs.state_files import DamagedFile
 from scanline.stores import NStep, PrioritisedSampling, Replay, ReplaySettings, ReplayShape

@@ -10,7 +10,6 @@ import textwrap
 import threading
 import time
 from queue import SimpleQueue
-from typing import Any
 
 import pytest
 

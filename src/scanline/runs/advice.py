@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from .clock import (ACTING, ENVIRONMENT, LEARNING, OTHER, TRAINING_PARTS)
+from .clock import ACTING, ENVIRONMENT, LEARNING, OTHER, TRAINING_PARTS
 
 _DOMINANT = 0.5
 _NEARLY_FULL = 0.9

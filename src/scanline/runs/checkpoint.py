@@ -24,10 +24,18 @@ import safetensors
 import safetensors.torch
 
 from ..errors import UserError
+from ..files import (
+    UNFINISHED,
+    disk_errors,
+    remove_folder,
+    remove_unfinished,
+    sha256,
+    sync_folder,
+    write_synced,
+)
 from ..records import State
 from ..settings import at_least
 from .limits import passed
-from ..files import (UNFINISHED, disk_errors, remove_folder, remove_unfinished, sha256, sync_folder, write_synced)
 from .replay_segments import Segments, read_checked
 from .state_files import DamagedFile, SegmentFile, checked_bytes, decode, encode
 

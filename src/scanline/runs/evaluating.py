@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..files import disk_errors, replace_file
 from ..records import State
 from ..settings import at_least
 from .limits import passed
-from ..files import (disk_errors, replace_file)
 
 EVALUATIONS = "evaluations.jsonl"
 Evaluate = Callable[[int], Mapping[str, Any]]

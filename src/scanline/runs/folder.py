@@ -19,10 +19,10 @@ from types import TracebackType
 from typing import Any
 
 from ..errors import UserError
-from ..settings import (ABSENT, Difference, differences, nested_deeper, plain)
-from ..files import (UNFINISHED, disk_errors, replace_file)
-from .lock import (LOCK, Lock)
+from ..files import UNFINISHED, disk_errors, replace_file
 from ..machine import machine_record
+from ..settings import ABSENT, Difference, differences, nested_deeper, plain
+from .lock import LOCK, Lock
 
 SETTINGS = "settings.json"
 FORMAT_VERSION = 1

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..records import (EpisodeEnd, State)
+from ..records import EpisodeEnd, State
 
 
 class GameNumbers:

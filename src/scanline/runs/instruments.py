@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from ..records import (Batch, LossResult, Views)
+from ..records import Batch, LossResult, Views
 from ..settings import at_least
 
 Loss = Callable[[Views, Batch], LossResult]

@@ -24,22 +24,22 @@ from pathlib import Path
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from ..errors import refusals
-from ..records import (EpisodeEnd, Slot)
-from ..interfaces import (Metric, Saved)
-from . import exactness
-from .checkpoint import (Checkpoint, Checkpoints, CheckpointSettings)
-from .clock import (EVALUATION, OTHER)
 from ..files import DiskError
+from ..interfaces import Metric, Saved
+from ..records import EpisodeEnd, Slot
+from . import exactness
+from .checkpoint import Checkpoint, Checkpoints, CheckpointSettings
+from .clock import EVALUATION, OTHER
 from .evaluating import Evaluations
-from .exactness import (Exactness, reasons_in)
+from .exactness import Exactness, reasons_in
 from .folder import RunFolder
-from .live import (LiveSettings, LiveView)
-from .progress import (Progress, ProgressSettings, Turn, turn_of)
-from .replay_segments import Segments
 from .garbage import frozen_garbage
 from .limits import Limits, SaveSchedule, SaveSettings, Stop
+from .live import LiveSettings, LiveView
+from .progress import Progress, ProgressSettings, Turn, turn_of
+from .replay_segments import Segments
 from .signals import Interrupted, Signals
-from .watchdog import (Watchdog, WatchdogSettings)
+from .watchdog import Watchdog, WatchdogSettings
 
 GO, SAVE, STOP = 0, 1, 2
 """What the leader tells other learners before every turn, and once more after the last."""

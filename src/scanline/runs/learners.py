@@ -14,14 +14,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from ..parameters import (Learners, LocalParameters)
-from ..records import (EpisodeEnd, Slot, State)
-from ..interfaces import (Metric, Saved)
+from ..interfaces import Metric, Saved
+from ..parameters import Learners, LocalParameters
+from ..records import EpisodeEnd, Slot, State
 from .game_numbers import GameNumbers
+from .garbage import frozen_garbage
+from .leader import GO, SAVE, STOP, Beginning, Growing
 from .progress import Progress
 from .replay_segments import Segments
-from .leader import (GO, SAVE, STOP, Beginning, Growing)
-from .garbage import frozen_garbage
 from .signals import Signals
 
 

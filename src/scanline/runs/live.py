@@ -24,12 +24,12 @@ from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from .advice import Load
 from ..machine import cpu_seconds, total_memory_bytes, used_memory_bytes
 from ..processes import granted_cores
-from .picture import (View, last_word, line, picture)
-from .progress import Progress
+from .advice import Load
 from .limits import Limits, Stop
+from .picture import View, last_word, line, picture
+from .progress import Progress
 from .signals import say_on_stderr
 
 _FIRST_LOOK_SECONDS = 1.0

@@ -14,7 +14,7 @@ from rich.console import Group, RenderableType
 from rich.panel import Panel
 from rich.text import Text
 
-from .advice import (Load, advice, shares)
+from .advice import Load, advice, shares
 from .limits import Stop
 
 _STYLES = {"environment": "green", "acting": "cyan", "learning": "magenta", "other": "yellow"}

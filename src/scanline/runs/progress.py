@@ -17,12 +17,12 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from ..records import (EpisodeEnd, Slot, State)
-from ..interfaces import (Metric)
-from ..settings import at_least
-from .limits import Every, passed
-from .clock import TimeSplit
+from ..interfaces import Metric
 from ..machine import used_memory_bytes
+from ..records import EpisodeEnd, Slot, State
+from ..settings import at_least
+from .clock import TimeSplit
+from .limits import Every, passed
 from .log import LogFiles
 from .scores import Scores
 
@@ -60,7 +60,9 @@ class Turn:
 class Progress:
     """Counters, score and log of one run. Load a state first, if there is one; then open."""
 
-    def __init__(self, settings: ProgressSettings, *, frame_skip: int, time_split: TimeSplit) -> None:
+    def __init__(
+        self, settings: ProgressSettings, *, frame_skip: int, time_split: TimeSplit
+    ) -> None:
         self._settings, self.frame_skip, self.time_split = settings, frame_skip, time_split
         self.agent_steps = self.updates = self.episodes = 0
         self.turn: Turn | None = None

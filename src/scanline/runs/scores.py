@@ -17,7 +17,7 @@ import math
 from collections import deque
 from collections.abc import Iterable
 
-from ..records import (EpisodeEnd, State)
+from ..records import EpisodeEnd, State
 
 
 class Scores:

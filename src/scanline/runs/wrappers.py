@@ -16,10 +16,10 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
+from ..interfaces import Algorithm, Metric, Parts, Policy, Run, Store
 from ..networks import ActivationCache
-from ..records import (Acted, Batch, EpisodeEnd, Experience, LossResult, Slot, Views)
-from ..interfaces import (Parts, Run, Algorithm, Metric, Policy, Store)
-from .clock import (LEARNING, OTHER, TimeSplit)
+from ..records import Acted, Batch, EpisodeEnd, Experience, LossResult, Slot, Views
+from .clock import LEARNING, OTHER, TimeSplit
 from .instruments import Instruments
 from .progress import Progress
 
