@@ -64,7 +64,7 @@ def _guarded(folder: Path) -> Iterator[None]:
         try:
             yield
         finally:
-            guard.unlink()  # while it is held: a process that waits for it sees that and tries again
+            guard.unlink()  # while it is held: a waiting process sees that and tries again
 
 
 def _own_record() -> dict[str, Any]:
