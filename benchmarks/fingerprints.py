@@ -29,7 +29,12 @@ from interruptions import ROWS, digest, digest_of, is_synchronous, recipe_of, sm
 import scanline
 from scanline import training
 from scanline.parameters import CentralSettings
+from scanline.runners.free_running import collect
+from scanline.runners.synchronous import learn
+from scanline.threads import WorkerThreads
 
+NUM_SEGMENTS = 79
+"""Segments that one agent collects."""
 ENGINES = {
     "native": {"game": "pong"},
     "ale": {"game": "pong", "protocol": "ale-vector"},
@@ -98,21 +103,25 @@ def one_agent(recipe: str, game: str, settings: dict[str, Any]) -> str:
     """Digest of weights, optimiser and metrics after updates from one agent's segments."""
     settings |= {"num_envs": 4, "envs_per_agent": 4}
     plan = training.make_plan(recipe, game, live=False, **settings)
-    parts: Any = training.prepared(plan, lambda part: None, lambda sentence: None)
+    runtime: Any = training.prepared(plan, lambda part: None, lambda sentence: None)
+    threads, told = runtime.runtime.threads, []
+    receiver = WorkerThreads(stuck_seconds=60.0)
     try:
-        free, told = parts.run.free, []
-        sampler = free.parts.sampler
-        sampler.begin(1)
-        free._note = lambda slot, before, m: told.append((before, dict(m)))
-        while sampler.agent_steps < 1_600:
-            free._predict()
-            if len(free.parts.store.full) >= free.parts.store.num_joined:
-                free._train()
-            sampler.receive(1.0)
+        threads.sampler.start(threads.store.slot, 1)
+        receiver.repeat("receiver", 1, lambda: threads.sampler.receive(0.1))
+        published = runtime.runtime.published
+        threads._tally.updated = lambda metrics, norms: told.append(
+            (published.applied_at, {**metrics, **norms})
+        )
+        for _ in range(NUM_SEGMENTS):
+            collect(threads._parts, threads._tally)
+            if threads.store.owes:
+                learn(threads._learning, threads._tally)
         assert len(told) > 30, len(told)
-        return digest_of(free.parts.published.state(), told)
+        return digest_of(published.state(), told)
     finally:
-        parts.close()
+        runtime.close()
+        receiver.close()
 
 
 def fingerprints(rows: list[str], engines: list[str]) -> dict[str, str]:

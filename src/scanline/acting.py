@@ -82,6 +82,21 @@ class PollingPolicy:
         return self._policy(observations, uniforms, agent_steps)
 
 
+class PolledPolicy:
+    """Another policy that looks for newer weights at every call; for any number of threads."""
+
+    def __init__(self, policy: Policy, poll: Callable[[], object]) -> None:
+        self._policy, self._poll = policy, poll
+
+    @property
+    def version(self) -> int:
+        return self._policy.version
+
+    def __call__(self, observations: Tensor, uniforms: Tensor, agent_steps: int) -> Acted:
+        self._poll()
+        return self._policy(observations, uniforms, agent_steps)
+
+
 class RandomPolicy:
     """Every action alike, whatever is seen; for steps that are played before anything is known."""
 

@@ -18,6 +18,7 @@ from algorithms.tiny import LikeSb3, Nothing, Tiny, filled_slot
 from scanline.algorithms import ActorCritic, fused
 from scanline.parameters import LocalParameters, OptimiserSettings
 from scanline.records import ActContext, Batch, PolicyValue, Views
+from updating import apply_at
 
 
 def random_batch(num: int = 40) -> Batch:
@@ -214,7 +215,7 @@ def test_ten_updates_equal_those_of_stable_baselines3(like_tensorflow: bool) -> 
         fill(theirs.rollout_buffer, batch, theirs.policy)
         theirs.train()
         result = ActorCritic(value_coef=0.5).loss(ours.views, batch)
-        ours.update(result.losses, 7e-4)
+        apply_at(ours, result.losses, 7e-4)
     for mine, other in zip(network.policy.parameters(), theirs.policy.parameters(), strict=True):
         assert_close(mine, other, rtol=0, atol=1e-6)
 

@@ -21,6 +21,7 @@ from scanline.algorithms import Dqn
 from scanline.parameters import LocalParameters, OptimiserSettings
 from scanline.records import Batch, Experience, QValues, Spaces
 from scanline.stores import NStep, PrioritisedSampling, Replay, ReplaySettings, ReplayShape
+from updating import apply_at
 
 NUM_ACTIONS = 4
 SPACES = Spaces(frame_shape=(6,), frame_dtype="float32", stack=2, num_actions=NUM_ACTIONS)
@@ -125,7 +126,7 @@ def updates(replay: Replay, ours: LocalParameters, own: Dqn) -> Iterator[Batch]:
         batch = next(iter(replay.batches(1)))
         yield batch
         result = own.loss(ours.views, batch)
-        ours.update(result.losses, LEARNING_RATE)
+        apply_at(ours, result.losses, LEARNING_RATE)
         replay.feedback(batch, result.priorities)
         if update == COPY_AFTER:
             ours.sync_target()

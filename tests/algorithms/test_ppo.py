@@ -18,6 +18,7 @@ from scanline.algorithms import Ppo
 from scanline.parameters import LocalParameters, OptimiserSettings
 from scanline.random import Choice
 from scanline.records import ActContext, Batch, PolicyValue, Views
+from updating import apply_at
 
 NAMES = ("advantage", "returns", "value", "log_probability")
 
@@ -199,7 +200,7 @@ def test_ten_updates_equal_those_of_stable_baselines3() -> None:
         fill(theirs.rollout_buffer, batch)
         theirs.train()
         result = Ppo(value_coef=0.5).loss(ours.views, batch)
-        ours.update(result.losses, 1e-3)
+        apply_at(ours, result.losses, 1e-3)
     for mine, other in zip(network.policy.parameters(), theirs.policy.parameters(), strict=True):
         assert_close(mine, other, rtol=0, atol=1e-6)
 

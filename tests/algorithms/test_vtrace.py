@@ -14,6 +14,7 @@ from scanline.algorithms import ActorCritic, Vtrace
 from scanline.parameters import LocalParameters, OptimiserSettings
 from scanline.records import ActContext, Batch, Experience, PolicyValue, Slot, Views
 from scanline.stores import RolloutSettings, RolloutStore, WindowSettings, WindowStore
+from updating import apply_at
 
 
 def batch_of(slot: Slot) -> Batch:
@@ -124,7 +125,7 @@ def updated(network: Tiny, algorithm: ActorCritic | Vtrace, store, slot: Slot) -
         prepared = algorithm.prepare(local.views, into)
     store.put(Experience(into, prepared.columns))
     (batch,) = store.batches()
-    local.update(algorithm.loss(local.views, batch).losses, 0.01)
+    apply_at(local, algorithm.loss(local.views, batch).losses, 0.01)
     return local.network
 
 

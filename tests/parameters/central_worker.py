@@ -7,6 +7,7 @@ from torch import nn
 
 from scanline.parameters import CentralParameters, CentralSettings, OptimiserSettings, shared_store
 from scanline.processes import ParentLink
+from updating import apply_at
 
 NUM_WEIGHTS = 1_000
 HALVES = OptimiserSettings(decay=0.0, epsilon=1.0)
@@ -35,7 +36,7 @@ def learn(
     link.answer(0)
     for _ in link.orders():
         for _ in range(num_updates):
-            parameters.update({"all": module(torch.ones(1, NUM_WEIGHTS)).sum()}, 1.0)
+            apply_at(parameters, {"all": module(torch.ones(1, NUM_WEIGHTS)).sum()}, 1.0)
         parameters.pull()
         link.answer(0, parameters.waited_seconds)
 

@@ -23,6 +23,7 @@ from scanline.parameters import (
 )
 from scanline.processes import WorkerPool, start_workers
 from scanline.records import Spaces
+from updating import apply_at
 
 SPACES = Spaces(frame_shape=(84, 84), frame_dtype="uint8", stack=4, num_actions=3)
 KINDS = {
@@ -41,7 +42,7 @@ def update(parameters: LocalParameters, number: int) -> None:
     frames = torch.randint(0, 256, (4, 4, 84, 84), dtype=torch.uint8, generator=generator)
     outputs = parameters.views.live(frames)
     loss = (outputs.value - 1).square().mean() + outputs.logits.square().mean()
-    parameters.update({"all": loss}, 1e-2 / (1 + number))
+    apply_at(parameters, {"all": loss}, 1e-2 / (1 + number))
 
 
 def weights(parameters: LocalParameters) -> list[Tensor]:
@@ -147,7 +148,7 @@ def test_two_learners_merge_as_the_paper_says(period: int) -> None:
     for _ in range(40):  # uneven turns, so that merges meet central values of others
         who = int(torch.randint(0, 2, (), generator=draws))
         gradient = float(torch.randn((), generator=draws))
-        learners[who].update({"all": learners[who].network(gradient)}, SlowLearner.RATE)
+        apply_at(learners[who], {"all": learners[who].network(gradient)}, SlowLearner.RATE)
         slow[who].step(gradient)
         if slow[who].steps == period:
             slow[who].sync()
@@ -173,7 +174,7 @@ def test_lag_in_a_scripted_schedule_is_what_the_others_did_meanwhile() -> None:
     for turn in range(12):
         learner = learners[turn % 3]
         acted_with = learner.version
-        learner.update({"all": learner.network(1.0)}, 0.1)
+        apply_at(learner, {"all": learner.network(1.0)}, 0.1)
         lags.append(learner.version - 1 - acted_with)
     assert lags == [0, 1, 2] + [2] * 9  # round-robin of three: two others in between
 
@@ -235,7 +236,7 @@ def test_a_busy_chunk_is_visited_last_and_a_wait_has_a_limit() -> None:
         assert pool.answers(WAIT_SECONDS)
         begun = time.monotonic()
         with pytest.raises(StoreStuckError, match=r"Chunks \[0\] .* stayed locked"):
-            learner.update({"all": learner.network(torch.ones(1, 1_000)).sum()}, 1.0)
+            apply_at(learner, {"all": learner.network(torch.ones(1, 1_000)).sum()}, 1.0)
         assert 0.1 < time.monotonic() - begun < 10.0
         assert [int(store.chunk(n).updates) for n in range(2)] == [0, 1]
         pool.workers[0].process.kill()  # the system frees what a dead learner held
@@ -251,7 +252,7 @@ def test_a_gradient_that_is_no_number_never_reaches_the_store() -> None:
     update(learner, 0)
     before = {name: value.clone() for name, value in owner.state()["network"].items()}
     with pytest.raises(NotFiniteGradientError, match=r"after 1 updates.*losses were all=nan"):
-        learner.update({"all": learner.network.head.value.weight.sum() * float("nan")}, 1.0)
+        apply_at(learner, {"all": learner.network.head.value.weight.sum() * float("nan")}, 1.0)
     after = owner.state()
     assert after["version"] == 1
     assert all(torch.equal(before[name], value) for name, value in after["network"].items())

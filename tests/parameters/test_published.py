@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 import torch
@@ -15,6 +18,8 @@ from scanline.parameters import (
     Published,
 )
 from scanline.parameters.optimisers import RMSProp
+from scanline.schedules import Constant
+from updating import apply_at
 
 HALVES = OptimiserSettings(decay=0.0, epsilon=1.0)
 """A gradient of ones moves every weight by half the rate, exactly."""
@@ -33,7 +38,19 @@ class Layers(nn.Module):
 
 
 def published(torn_reads: bool = False) -> Published:
-    return Published(LocalParameters(Layers(), HALVES), torn_reads)
+    return Published(
+        LocalParameters(Layers(), HALVES, learning_rate=Constant(value=2.0)), torn_reads
+    )
+
+
+class Elsewhere:
+    """A thread whose calls a test makes, one after another."""
+
+    def __init__(self) -> None:
+        self._pool = ThreadPoolExecutor(1)
+
+    def __call__(self, function: Callable[..., Any], *args: Any) -> Any:
+        return self._pool.submit(function, *args).result(timeout=30)
 
 
 def seen(network: nn.Module) -> set[float]:
@@ -41,33 +58,49 @@ def seen(network: nn.Module) -> set[float]:
     return {value for layer in network.layers for value in layer.detach().unique().tolist()}
 
 
-def update(shared: Published, rate: float = 2.0) -> int:
-    with shared.reading() as snapshot:
-        return shared.apply({"all": snapshot.views.live()}, snapshot, rate)[1]
+def update(shared: Published) -> int:
+    """Gives the updates before it."""
+    views = shared.read()
+    shared.apply(views, {"all": views.live()}, agent_steps=0)
+    return shared.applied_at
 
 
 def test_one_thread_equals_the_local_parameters_bit_for_bit() -> None:
     settings = OptimiserSettings(kind="adam")
     alone = LocalParameters(Layers(), settings, max_grad_norm=1.0)
-    shared = Published(LocalParameters(Layers(), settings, max_grad_norm=1.0))
-    for _ in range(5):
-        alone.update({"all": alone.network().square() + alone.network()}, 0.1)
-        with shared.reading() as snapshot:
-            network = snapshot.views.live
-            shared.apply({"all": network().square() + network()}, snapshot, 0.1)
+    rate = Constant(value=0.1)
+    shared = Published(LocalParameters(Layers(), settings, max_grad_norm=1.0, learning_rate=rate))
+    for number in range(5):
+        apply_at(alone, {"all": alone.network().square() + alone.network()}, 0.1)
+        views = shared.read()
+        shared.apply(views, {"all": views.live().square() + views.live()}, agent_steps=0)
+        assert shared.applied_at == number
     mine = torch.cat([p.detach() for p in shared.parameters.network.parameters()])
     assert torch.equal(mine, torch.cat([p.detach() for p in alone.network.parameters()]))
 
 
-def test_a_snapshot_keeps_its_version_while_it_is_held() -> None:
+def test_a_snapshot_is_kept_until_the_thread_that_read_it_reads_again() -> None:
+    shared, elsewhere = published(), Elsewhere()
+    old = elsewhere(shared.read)
+    for _ in range(4):
+        update(shared)
+    assert (elsewhere(shared.leased)[1], seen(old.live)) == (0, {0.0})
+    new = elsewhere(shared.read)
+    assert (elsewhere(shared.leased), seen(new.live)) == ((new, 4), {-4.0})
+    for _ in range(4):
+        update(shared)
+    assert seen(new.live) == {-4.0}
+    assert len(shared._buffers) <= 4  # buffers are used again
+
+
+def test_the_snapshot_of_a_thread_that_has_ended_is_used_again() -> None:
     shared = published()
-    with shared.reading() as old:
-        for _ in range(4):
-            update(shared)
-        assert (old.version, seen(old.views.live)) == (0, {0.0})
-        with shared.reading() as new:
-            assert (new.version, seen(new.views.live)) == (4, {-4.0})
-    assert len(shared._snapshots) <= 4  # buffers are used again
+    for _ in range(6):
+        thread = threading.Thread(target=shared.read)
+        thread.start()
+        thread.join(30)
+        update(shared)
+    assert len(shared._buffers) <= 3
 
 
 def race(shared: Published, num_updates: int) -> tuple[int, list[tuple[int, set[float]]]]:
@@ -77,10 +110,11 @@ def race(shared: Published, num_updates: int) -> tuple[int, list[tuple[int, set[
 
     def predict() -> None:
         while not done.is_set():
-            with shared.reading() as snapshot:
-                values = seen(snapshot.views.live)
-                if values != {-float(snapshot.version)}:
-                    torn.append((snapshot.version, values))
+            shared.read()
+            views, version = shared.leased()
+            values = seen(views.live)
+            if values != {-float(version)}:
+                torn.append((version, values))
 
     def train() -> None:
         for _ in range(num_updates):
@@ -108,9 +142,9 @@ def test_no_reader_ever_sees_layers_of_two_versions_and_no_update_is_lost() -> N
 
 def test_torn_reads_share_the_memory_and_are_seen_as_torn() -> None:
     shared = published(torn_reads=True)
-    with shared.reading() as snapshot:
-        update(shared)
-        assert seen(snapshot.views.live) == {-1.0}  # it changed while it was held
+    views = Elsewhere()(shared.read)
+    update(shared)
+    assert seen(views.live) == {-1.0}  # it changed while it was held
     # Whether threads meet in one race is the system's choice; in thirty of them they must.
     assert any(race(published(torn_reads=True), 150)[1] for _ in range(30))
 
@@ -145,16 +179,17 @@ def test_a_trainer_that_comes_between_does_not_change_the_gradient_of_another(
         made.append(Descent(parameters, own))
         return made[-1]
 
-    shared = Published(LocalParameters(Layers(), HALVES, build=build), torn_reads)
+    local = LocalParameters(Layers(), HALVES, build=build, learning_rate=Constant(value=1.0))
+    shared = Published(local, torn_reads)
     found: dict[float, tuple[float, int]] = {}
 
     def train(gradient: float) -> None:
-        with shared.reading() as snapshot:
-            losses = {"all": gradient * snapshot.views.live()}
-            if gradient == 10.0:
-                assert made[0].first_is_here.wait(10)
-            norms, before = shared.apply(losses, snapshot, 1.0)
-        found[gradient] = float(norms["all"]), before
+        views = shared.read()
+        losses = {"all": gradient * views.live()}
+        if gradient == 10.0:
+            assert made[0].first_is_here.wait(10)
+        norms = shared.apply(views, losses, agent_steps=0)
+        found[gradient] = float(norms["losses/gradient_norm"]), shared.applied_at
 
     trainers = [threading.Thread(target=train, args=(gradient,)) for gradient in (10.0, 1.0)]
     for thread in trainers:
@@ -170,11 +205,9 @@ def test_a_trainer_that_comes_between_does_not_change_the_gradient_of_another(
 def test_a_loss_that_is_no_number_changes_nothing() -> None:
     shared = published()
     update(shared)
-    with (
-        shared.reading() as snapshot,
-        pytest.raises(NotFiniteGradientError, match="after 1 updates the losses were all=nan"),
-    ):
-        shared.apply({"all": snapshot.views.live() * float("nan")}, snapshot, 1.0)
+    views = shared.read()
+    with pytest.raises(NotFiniteGradientError, match="after 1 updates the losses were all=nan"):
+        shared.apply(views, {"all": views.live() * float("nan")}, agent_steps=0)
     assert (shared.version, seen(shared.parameters.network)) == (1, {-1.0})
 
 
@@ -183,21 +216,20 @@ def test_a_loaded_state_is_published() -> None:
     for _ in range(3):
         update(first)
     second.load(first.state())
-    with second.reading() as snapshot:
-        assert (snapshot.version, seen(snapshot.views.live)) == (3, {-3.0})
+    second.read()
+    views, version = second.leased()
+    assert (version, seen(views.live)) == (3, {-3.0})
 
 
 @pytest.mark.parametrize("torn_reads", [False, True])
 def test_two_threads_that_count_on_from_one_snapshot_both_count(torn_reads: bool) -> None:
     local = LocalParameters(Layers(), HALVES, algorithm_state={"sum": torch.zeros(2)})
-    shared = Published(local, torn_reads)
-    with shared.reading() as one, shared.reading() as other:
-        for snapshot, new in ((one, 3.0), (other, 4.0)):
-            counted = {"sum": snapshot.views.state["sum"] + new}
-            shared.apply({"all": snapshot.views.live()}, snapshot, 2.0, counted)
-    with shared.reading() as after:
-        assert after.views.state["sum"].tolist() == [7.0, 7.0]
+    shared, one, other = Published(local, torn_reads), Elsewhere(), Elsewhere()
+    first, second = one(shared.read), other(shared.read)
+    one(shared.keep, {"sum": first.state["sum"] + 3.0})
+    other(shared.keep, {"sum": second.state["sum"] + 4.0})
+    update(shared)
+    assert shared.read().state["sum"].tolist() == [7.0, 7.0]
     again = Published(LocalParameters(Layers(), HALVES), torn_reads)
     again.load(shared.state())
-    with again.reading() as loaded:
-        assert loaded.views.state["sum"].tolist() == [7.0, 7.0]
+    assert again.read().state["sum"].tolist() == [7.0, 7.0]

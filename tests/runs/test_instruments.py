@@ -39,10 +39,14 @@ def length(tensors: list[torch.Tensor]) -> float:
 
 def test_norms_equal_their_definition_before_the_clip_and_around_the_step() -> None:
     made = network()
-    learner = LocalParameters(
-        made, OptimiserSettings(kind="adam", learning_rate=0.1), max_grad_norm=1e-3
-    )
     instruments = Instruments(InstrumentSettings(norms_every_updates=2), made)
+    learner = LocalParameters(
+        made,
+        OptimiserSettings(kind="adam"),
+        max_grad_norm=1e-3,
+        learning_rate=lambda agent_steps: 0.1,
+        watch_at=instruments.norms_at,
+    )
     first = {name: p.detach().clone() for name, p in made.named_parameters()}
     batch = batch_of(torch.randn(8, 4), torch.randn(8))
     for update in range(3):
@@ -50,10 +54,9 @@ def test_norms_equal_their_definition_before_the_clip_and_around_the_step() -> N
         raw = torch.autograd.grad(result.losses["all"], list(made.parameters()), retain_graph=True)
         gradients = dict(zip(first, raw, strict=True))
         before = {name: p.detach().clone() for name, p in made.named_parameters()}
-        watch = instruments.norms_at(learner.version)
-        learner.update(result.losses, 0.1, watch)
-        assert (watch is None) == (update % 2 == 1)
-        if watch is None:
+        metrics = learner.apply(learner.read(), result.losses, agent_steps=0)
+        assert ("norms/gradient" in metrics) == (update % 2 == 0)
+        if update % 2:
             continue
         now = {name: p.detach() for name, p in made.named_parameters()}
         parts = {
@@ -63,14 +66,14 @@ def test_norms_equal_their_definition_before_the_clip_and_around_the_step() -> N
             "distance": {name: now[name] - first[name] for name in now},
         }
         for what, tensors in parts.items():
-            assert watch.metrics[f"norms/{what}"].item() == pytest.approx(
+            assert metrics[f"norms/{what}"].item() == pytest.approx(
                 length(list(tensors.values())), rel=1e-5
             )
             for layer in ("0", "2"):
                 own = [tensors[f"{layer}.weight"], tensors[f"{layer}.bias"]]
-                measured = watch.metrics[f"norms/{what}/{layer}"].item()
+                measured = metrics[f"norms/{what}/{layer}"].item()
                 assert measured == pytest.approx(length(own), rel=1e-5)
-        assert set(watch.metrics) == {
+        assert {name for name in metrics if name.startswith("norms/")} == {
             f"norms/{what}{layer}" for what in parts for layer in ("", "/0", "/2")
         }
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import random
+import time
+from collections.abc import Iterator
 
 import pytest
 import torch
@@ -13,7 +15,8 @@ from scanline import protocols
 from scanline.engines import Engine, EngineSettings, build
 from scanline.records import Acted, Column, Slot
 from scanline.samplers import DynamicSampler, DynamicSettings, LockstepSampler
-from scanline.stores import SegmentQueue, SegmentSettings
+from scanline.stores import SegmentSettings
+from scanline.threads import WorkerThreads
 
 CATCH = "scanline/Catch-v0"
 NUM_ENVS, T, NUM_SEGMENTS = 6, 4, 12
@@ -61,33 +64,45 @@ def lockstep() -> list[Slot]:
     return slots
 
 
+class Slots:
+    """Empty segments: as many as are asked for."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+
+    def __call__(self) -> Slot:
+        size = self.engine.settings.group_size
+        return Slot.allocate(self.engine.spaces, T, size, COLUMNS)
+
+
+def played(sampler: DynamicSampler, shuffle: random.Random) -> Iterator[tuple[int, Slot]]:
+    """Serves agents in any order and batches; gives the agent of each full segment, and it."""
+    policy, slot, waiting = RowPolicy(), Slots(sampler.engine), list[int]()
+    sampler.start(slot, sampler.settings.num_groups)
+    while True:
+        waiting += sampler.requests.take(1, 100, patience_seconds=0.0)
+        shuffle.shuffle(waiting)
+        served, waiting = waiting[:2], waiting[2:]
+        if served:
+            sampler.serve(served, policy)
+        while sampler._full:
+            group = sampler._full[0]
+            yield group, sampler.collect(policy, into=slot())
+        sampler.receive(0.05)
+
+
 def play(envs_per_agent: int, num_workers: int, shuffle: random.Random) -> dict[int, list[Slot]]:
-    """Serves agents in any order and batches; gives the segments of each agent."""
+    """The segments of each agent."""
     settings = DynamicSettings(
         num_envs=NUM_ENVS, envs_per_agent=envs_per_agent, rollout_agent_steps=T
     )
     made = engine(settings.num_groups, num_workers)
-    store = SegmentQueue(made.spaces, COLUMNS, settings.shape(), SegmentSettings())
-    sampler, policy = DynamicSampler(made, store, settings, seed=5), RowPolicy()
+    sampler = DynamicSampler(made, settings, seed=5)
     found: dict[int, list[Slot]] = {group: [] for group in range(settings.num_groups)}
-    sampler.begin()
-    waiting: list[int] = []
-    owner = {id(lane.segment.slot): group for group, lane in enumerate(sampler._lanes)}
-    while min(map(len, found.values())) < NUM_SEGMENTS:
-        waiting += sampler.requests.take(1, 100, patience_seconds=0.0)
-        if waiting:
-            shuffle.shuffle(waiting)
-            few = 1 + shuffle.randrange(3)
-            served, waiting = waiting[:few], waiting[few:]
-            sampler.serve(served, policy, 0)
-        sampler.receive(0.05)
-        for group, lane in enumerate(sampler._lanes):
-            owner[id(lane.segment.slot)] = group
-        while len(store.full):
-            number = store.full.take()[0]
-            slot = store._slots[number]
-            found[owner[id(slot)]].append(copied(slot))
-            store.empty.put(number, 0.0)
+    for group, slot in played(sampler, shuffle):
+        found[group].append(copied(slot))
+        if min(map(len, found.values())) == NUM_SEGMENTS:
+            break
     sampler.close()
     made.close()
     return found
@@ -129,16 +144,17 @@ def assert_equal(segment: Slot, whole: Slot, envs: slice) -> None:
 def test_parked_agents_stop_after_their_step_and_go_on_when_let() -> None:
     settings = DynamicSettings(num_envs=NUM_ENVS, rollout_agent_steps=T)
     made = engine(NUM_ENVS)
-    store = SegmentQueue(made.spaces, COLUMNS, settings.shape(), SegmentSettings())
-    sampler, policy = DynamicSampler(made, store, settings, seed=5), RowPolicy()
-    sampler.begin(num_active=2)
+    sampler, policy, slot = DynamicSampler(made, settings, seed=5), RowPolicy(), Slots(made)
+    sampler.start(slot, num_active=2)
 
     def steps() -> list[int]:
         for _ in range(3):
             if groups := sampler.requests.take(1, 100, patience_seconds=0.0):
-                sampler.serve(groups, policy, 0)
+                sampler.serve(groups, policy)
+            while sampler._full:
+                sampler.collect(policy, into=slot())
             sampler.receive(0.05)
-        return [lane.env_steps for lane in sampler._lanes]
+        return [agent.env_steps for agent in sampler._agents]
 
     assert steps() == [3, 3, 0, 0, 0, 0]
     sampler.let_act(4)
@@ -152,7 +168,7 @@ def test_parked_agents_stop_after_their_step_and_go_on_when_let() -> None:
     made.close()
 
 
-def test_lag_is_the_number_of_updates_between_acting_and_learning() -> None:
+def test_full_segments_know_the_versions_that_acted_and_the_steps_that_there_were() -> None:
     """A scripted schedule: the version that acted is stored with every step."""
     settings = DynamicSettings(num_envs=2, rollout_agent_steps=T)
     made = build(
@@ -161,20 +177,38 @@ def test_lag_is_the_number_of_updates_between_acting_and_learning() -> None:
             game=CATCH, num_envs=2, num_groups=2, protocol=protocols.get("as-is"), num_workers=0
         ),
     )
-    store = SegmentQueue(
-        made.spaces, COLUMNS, settings.shape(), SegmentSettings(min_batch_agent_steps=2 * T)
-    )
-    sampler, policy = DynamicSampler(made, store, settings, seed=0), RowPolicy()
-    sampler.begin()
-    for _ in range(T + 1):
-        sampler.serve(sampler.requests.take(1, 2, patience_seconds=0.0), policy, 0)
+    sampler, policy, slot = DynamicSampler(made, settings, seed=0), RowPolicy(), Slots(made)
+    sampler.start(slot, 2)
+    for _ in range(T):
+        sampler.serve(sampler.requests.take(2, 2, patience_seconds=0.0), policy)
         sampler.receive(0.05)
-    joined = store.joined(0.1)
-    assert joined is not None
-    assert joined.version.tolist() == [[t + 1] * 2 for t in range(T)]
-    assert (10 - joined.version).tolist() == [[9 - t] * 2 for t in range(T)]
+    full = [sampler.collect(policy, into=slot()) for _ in range(2)]
+    for segment in full:
+        assert segment.version.tolist() == [t + 1 for t in range(T)]
+        assert segment.agent_steps_after == 2 * T
+    assert sampler.batch_sizes == {2: T + 1} and sampler.num_under_way == 2
     sampler.close()
     made.close()
+
+
+def test_threads_that_collect_side_by_side_get_every_segment_once() -> None:
+    settings = DynamicSettings(num_envs=NUM_ENVS, rollout_agent_steps=T)
+    made = engine(NUM_ENVS)
+    sampler, policy, slot = DynamicSampler(made, settings, seed=5), RowPolicy(), Slots(made)
+    found: list[Slot] = []
+    workers = WorkerThreads(stuck_seconds=30.0)
+    sampler.start(slot, NUM_ENVS)
+    workers.repeat("receiver", 1, lambda: sampler.receive(0.02))
+    workers.repeat("predictor", 3, lambda: found.append(sampler.collect(policy, into=slot())))
+    deadline = time.monotonic() + 30
+    while len(found) < 100 and time.monotonic() < deadline:
+        workers.check()
+        time.sleep(0.01)
+    sampler.close()
+    workers.close()
+    made.close()
+    assert len({id(each) for each in found}) == len(found) >= 100
+    assert sampler.agent_steps - (T + 1) * NUM_ENVS <= len(found) * T <= sampler.agent_steps
 
 
 def test_settings_that_cannot_work_are_refused() -> None:

@@ -1,17 +1,18 @@
-"""Segment queue: joined as they are, bounded, and returns from the values of whoever acted."""
+"""Segment queue: joined as they are, bounded, with returns from the values that acting gave."""
 
 from __future__ import annotations
 
 import threading
+import time
 from dataclasses import replace
 
 import pytest
 import torch
 
 from scanline.algorithms import ActorCritic
-from scanline.records import Column, Slot, Spaces, Views
-from scanline.stores import SegmentQueue, SegmentSettings, SegmentShape
-from scanline.threads import QueueClosedError
+from scanline.records import Batch, Column, Experience, Slot, Spaces, Views
+from scanline.stores import SegmentQueue, SegmentSettings
+from scanline.threads import QueueClosedError, WorkerThreads
 
 SPACES = Spaces(frame_shape=(3, 3), frame_dtype="uint8", stack=2, num_actions=4)
 T, B = 3, 2
@@ -20,7 +21,16 @@ DISCOUNT = 0.9
 
 def queue(**settings: object) -> SegmentQueue:
     made = SegmentSettings(**settings)  # type: ignore[arg-type]
-    return SegmentQueue(SPACES, {"value": Column()}, SegmentShape(T, B, 4), made)
+    num = 4 + made.queue_segments
+    slots = [Slot.allocate(SPACES, T, B, {"value": Column()}) for _ in range(num)]
+    return SegmentQueue(slots, made)
+
+
+def prepared(store: SegmentQueue, slot: Slot) -> Experience:
+    store.hide_terminal_rewards(slot)
+    algorithm = ActorCritic(discount=DISCOUNT, bootstrap="acting")
+    views = Views(live=torch.nn.Identity())  # asked for nothing: every value is known
+    return algorithm.prepare(views, slot)
 
 
 def fill(slot: Slot, seed: int) -> Slot:
@@ -42,19 +52,22 @@ def test_segments_are_joined_in_order_until_the_minimum_and_given_back() -> None
     originals = []
     for seed in range(3):
         slot = fill(store.slot(), seed)
+        slot.agent_steps = 100 * seed
         originals.append(replace(slot, frames=slot.frames.clone(), actions=slot.actions.clone()))
-        store.put(slot)
+        store.put(prepared(store, slot))
     free = len(store.empty)
-    joined = store.joined(1.0)
-    assert joined is not None
-    assert len(store.empty) == free + 2
-    assert joined.actions.shape == (T, 2 * B)
+    assert store.owes
+    batch = next(store.batches())
+    assert len(store.empty) == free + 2 and not store.owes
+    assert (batch.agent_steps, batch.update) == (100 + T * B, 0)  # when the newest was full
+    steps = {n: c.view(T, 2 * B) for n, c in {**batch.columns, "actions": batch.actions}.items()}
+    seen = batch.observations.view(T, 2 * B, *batch.observations.shape[1:])
     for place, original in enumerate(originals[:2]):
         envs = slice(place * B, (place + 1) * B)
-        assert torch.equal(joined.frames[:, envs], original.frames)
-        assert torch.equal(joined.actions[:, envs], original.actions)
-        assert joined.version[:, envs].eq(place).all()
-        assert torch.equal(joined.last["value"][envs], original.last["value"])
+        own = original.observations().view(T, B, *batch.observations.shape[1:])
+        assert torch.equal(seen[:, envs], own)
+        assert torch.equal(steps["actions"][:, envs], original.actions)
+        assert steps["version"][:, envs].eq(place).all()
 
 
 def by_hand(slot: Slot, learn_terminal: bool) -> list[tuple[int, int, float]]:
@@ -88,12 +101,8 @@ def test_returns_bootstrap_with_the_acting_value_and_leave_out_what_the_flag_say
     slots = [fill(store.slot(), seed) for seed in range(4)]
     whole = [replace(s, reward=s.reward.clone(), terminated=s.terminated.clone()) for s in slots]
     for slot in slots:
-        store.put(slot)
-    joined = store.joined(1.0)
-    assert joined is not None
-    algorithm = ActorCritic(discount=DISCOUNT, bootstrap="acting")
-    views = Views(live=torch.nn.Identity())  # asked for nothing: every value is known
-    batch = store.batch(algorithm.prepare(views, joined), agent_steps=7, update=0)
+        store.put(prepared(store, slot))
+    batch = next(store.batches())
     expected = {
         (t, place * B + env): value
         for place, slot in enumerate(whole)
@@ -106,12 +115,12 @@ def test_returns_bootstrap_with_the_acting_value_and_leave_out_what_the_flag_say
 
 def test_acting_waits_while_the_queue_is_full_and_closing_wakes_it() -> None:
     store = queue(queue_segments=1)
-    store.put(store.slot())
+    store.put(Experience(store.slot()))
     ended = threading.Event()
 
     def act() -> None:
         with pytest.raises(QueueClosedError):
-            store.put(store.slot())
+            store.put(Experience(store.slot()))
         ended.set()
 
     thread = threading.Thread(target=act)
@@ -121,48 +130,54 @@ def test_acting_waits_while_the_queue_is_full_and_closing_wakes_it() -> None:
     thread.join(10)
     assert ended.is_set()
     with pytest.raises(QueueClosedError):
-        store.joined(1.0)
+        next(store.batches())
 
 
-def test_waits_call_back_and_end_with_the_error_of_the_call() -> None:
+def test_waits_give_heartbeats() -> None:
     store = queue(queue_segments=1)
     held = [store.slot() for _ in range(5)]
-    store.put(held[0])
-    calls: list[str] = []
-
-    def waiting() -> None:
-        calls.append("waits")
-        if len(calls) % 3 == 0:
-            raise KeyError("enough")
-
-    for wait in (lambda: store.slot(waiting), lambda: store.put(held[1], waiting)):
-        with pytest.raises(KeyError, match="enough"):
-            wait()
-    assert len(calls) == 6
+    store.put(Experience(held[0]))
+    workers = WorkerThreads(stuck_seconds=0.5)
+    workers.start("slot", store.slot)
+    workers.start("put", lambda: store.put(Experience(held[1])))
+    begun = time.monotonic()
+    while time.monotonic() - begun < 1.2:
+        workers.check()
+        time.sleep(0.02)
+    store.close()
+    workers.close()
 
 
 def test_nothing_is_joined_when_nothing_comes() -> None:
-    assert queue().joined(0.01) is None
+    assert list(queue().batches()) == []
 
 
 def test_a_trainer_that_waits_for_the_rest_of_its_batch_holds_nothing_of_it() -> None:
     store = queue(min_batch_agent_steps=18, queue_segments=4)  # three segments of 6 steps
     for seed in range(2):
-        store.put(fill(store.slot(), seed))
-    found: list[Slot | None] = []
-    trainer = threading.Thread(target=lambda: found.append(store.joined(0.05)), daemon=True)
+        store.put(prepared(store, fill(store.slot(), seed)))
+    found: list[list[Batch]] = []
+    trainer = threading.Thread(target=lambda: found.append(list(store.batches())), daemon=True)
     trainer.start()
     trainer.join(5)
-    assert found == [None]
+    assert found == [[]]
     assert len(store.full) == 2
-    store.put(fill(store.slot(), 2))
-    joined = store.joined(0.05)
-    assert joined is not None and joined.version[0].tolist() == [0, 0, 1, 1, 2, 2]
+    store.put(prepared(store, fill(store.slot(), 2)))
+    batch = next(store.batches())
+    assert batch.columns["version"].view(T, -1)[0].tolist() == [0, 0, 1, 1, 2, 2]
 
 
 def test_one_segment_is_enough_without_a_minimum() -> None:
     store = queue()
-    store.put(fill(store.slot(), 1))
-    joined = store.joined(0.1)
-    assert joined is not None
-    assert joined.actions.shape == (T, B)
+    store.put(prepared(store, fill(store.slot(), 1)))
+    assert len(next(store.batches()).actions) == T * B
+
+
+def test_batches_are_numbered_on_after_a_resume() -> None:
+    store, again = queue(), queue()
+    for number in range(3):
+        store.put(prepared(store, fill(store.slot(), number)))
+        assert next(store.batches()).update == number
+    again.load(store.state())
+    again.put(prepared(again, fill(again.slot(), 3)))
+    assert next(again.batches()).update == 3

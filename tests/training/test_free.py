@@ -16,7 +16,7 @@ def test_ga3c_plays_pong_on_the_native_engine_with_an_agent_per_environment() ->
     parts = training.prepared(plan, lambda part: None, say=lambda sentence: None)
     try:
         assert isinstance(parts, training.FreeParts)
-        engine = parts.run.engine
+        engine = parts.runtime.threads.sampler.engine
         assert isinstance(engine, NativeEngine)
         assert (engine.settings.num_groups, engine.settings.group_size) == (6, 1)
     finally:

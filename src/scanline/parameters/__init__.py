@@ -8,10 +8,10 @@ learner.py their own copies; published.py is what threads may read while one of 
 """
 
 from .all_reduce import LearnerLostError, Learners, LearnersDifferError, join
-from .central import Alone, CentralSettings, Layout, SharedStore, Store, StoreStuckError
-from .chunked import ChunkedStep, MultiStepAdam, NotFiniteGradientError
+from .central import Alone, CentralSettings, CentralStore, Layout, SharedStore, StoreStuckError
+from .chunked import ChunkedStep, MultiStepAdam
 from .learner import CentralParameters, Owner, shared_store
-from .local import AllReduce, Grouped, LocalParameters, named
+from .local import AllReduce, Grouped, LocalParameters, NotFiniteGradientError
 from .optimisers import (
     Adam,
     Optimiser,
@@ -27,6 +27,7 @@ __all__ = [
     "Alone",
     "CentralParameters",
     "CentralSettings",
+    "CentralStore",
     "ChunkedStep",
     "Grouped",
     "Layout",
@@ -43,10 +44,8 @@ __all__ = [
     "RMSProp",
     "SharedStore",
     "Snapshot",
-    "Store",
     "StoreStuckError",
     "build_optimiser",
     "join",
-    "named",
     "shared_store",
 ]

@@ -4,7 +4,7 @@ Takes the layout of a network's parameters and the settings of its optimiser; gi
 range of parameters with the optimiser's memory of it, to one learner at a time.
 Knows no loss, no gradient and no process: locks and shared memory are handed in or made here.
 
-`Store` is all that a learner sees, so that a store on another machine can take the place of
+`CentralStore` is all that a learner sees, so that a store on another machine can take the place of
 `SharedStore`. Gradients are computed before a chunk is opened: a lock is held for an update of that
 chunk only, and whoever finds a chunk busy goes on with the next one.
 """
@@ -149,7 +149,7 @@ class Chunk:
     updates: Tensor  # [] int64, updates that moved this chunk
 
 
-class Store(Protocol):
+class CentralStore(Protocol):
     """Chunks that one learner at a time may read and write."""
 
     @property
@@ -245,7 +245,7 @@ class SharedStore:
 
 
 def visit(
-    store: Store,
+    store: CentralStore,
     numbers: Sequence[int],
     function: Callable[[int], None],
     *,

@@ -16,14 +16,11 @@ import torch
 from torch import Tensor, nn
 
 from ..records import State
-from .central import Chunk, Store, visit
+from .central import CentralStore, Chunk, visit
+from .local import NotFiniteGradientError
 from .optimisers import STEP, Optimiser, OptimiserSettings, build_optimiser, memories, scale
 
 _AVERAGES = ("exp_avg", "exp_avg_sq")
-
-
-class NotFiniteGradientError(FloatingPointError):
-    """A gradient holds infinities or what is no number; the store has not seen it."""
 
 
 class Flat:
@@ -68,7 +65,11 @@ class Central:
     """What both rules share: the group's chunks, its gradient, and pulling."""
 
     def __init__(
-        self, store: Store, group: str, parameters: Sequence[nn.Parameter], lock_seconds: float
+        self,
+        store: CentralStore,
+        group: str,
+        parameters: Sequence[nn.Parameter],
+        lock_seconds: float,
     ) -> None:
         self.store, self.flat, self._lock_seconds = store, Flat(parameters), lock_seconds
         self.numbers = store.layout.chunks_of(group)
@@ -146,7 +147,7 @@ class ChunkedStep(Central):
 
     def __init__(
         self,
-        store: Store,
+        store: CentralStore,
         group: str,
         parameters: Sequence[nn.Parameter],
         settings: OptimiserSettings,
@@ -178,7 +179,7 @@ class MultiStepAdam(Central):
 
     def __init__(
         self,
-        store: Store,
+        store: CentralStore,
         group: str,
         parameters: Sequence[nn.Parameter],
         settings: OptimiserSettings,

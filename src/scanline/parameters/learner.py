@@ -16,10 +16,17 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..records import State
-from .central import CentralSettings, Layout, SharedStore, Store, visit
-from .chunked import Central, ChunkedStep, Flat, MultiStepAdam, NotFiniteGradientError
-from .local import LocalParameters, Norm, Watch, of_group, trainable_groups
+from ..interfaces import Metric
+from ..records import State, Views
+from .central import CentralSettings, CentralStore, Layout, SharedStore, visit
+from .chunked import Central, ChunkedStep, Flat, MultiStepAdam
+from .local import (
+    LocalParameters,
+    NotFiniteGradientError,
+    not_finite,
+    of_group,
+    trainable_groups,
+)
 from .optimisers import STEP, Optimiser, OptimiserSettings, memories
 
 
@@ -42,7 +49,7 @@ class CentralParameters(LocalParameters):
         self,
         network: nn.Module,
         optimiser: OptimiserSettings | Mapping[str, OptimiserSettings],
-        store: Store,
+        store: CentralStore,
         settings: CentralSettings,
         **options: Any,
     ) -> None:
@@ -78,30 +85,25 @@ class CentralParameters(LocalParameters):
             each.pull()
         self.version = self._central[0].version
 
-    def update(
-        self,
-        losses: Mapping[str, Tensor],
-        learning_rate: float | Mapping[str, float],
-        watch: Watch | None = None,
-    ) -> dict[str, Norm]:
+    def apply(
+        self, views: Views, losses: Mapping[str, Tensor], agent_steps: int
+    ) -> dict[str, Metric]:
         """One update of the central weights; refuses a gradient that is not finite."""
         try:
-            norms = super().update(losses, learning_rate, watch)
+            metrics = super().apply(views, losses, agent_steps)
         except NotFiniteGradientError as error:
-            shown = ", ".join(f"{name}={loss.item():g}" for name, loss in losses.items())
-            raise NotFiniteGradientError(
-                f"after {self.version:,} updates {error}; the losses were {shown}, the learning "
-                f"rate {learning_rate}. The central weights are as they were; a smaller learning "
-                "rate, or a log_epsilon above 0, usually helps."
-            ) from None
+            rate = self.learning_rate(agent_steps)
+            raise not_finite(losses, self.version, rate, f"{error}; ") from None
         self.version = self._central[0].version
-        return norms
+        return metrics
 
 
 class Owner:
     """Fills the store from a learner that is never stepped, and saves it in that learner's form."""
 
-    def __init__(self, parameters: LocalParameters, store: Store, lock_seconds: float) -> None:
+    def __init__(
+        self, parameters: LocalParameters, store: CentralStore, lock_seconds: float
+    ) -> None:
         self.parameters, self._store, self._lock_seconds = parameters, store, lock_seconds
         self._flats = {name: Flat(g.parameters) for name, g in parameters.groups.items()}
         for group in parameters.groups.values():

@@ -1,12 +1,13 @@
 """The parameters of one learner: live network, optimisers, target copy, algorithm state.
 
-Takes a network, optimiser settings and, per update, one loss per parameter group; gives views for
-the algorithm and the gradient norms of each update.
-Knows no algorithm, store or schedule: losses and learning rate are handed in.
+Takes a network, optimiser settings, a schedule of the learning rate and, per update, one loss per
+parameter group; gives views for the algorithm and the gradient norms of each update.
+Knows no algorithm and no store.
 
 `apply` is the one place of backward, all-reduce, clipping and step, so their order cannot differ
-between algorithms. It waits for a device only to clip: a norm that is not known yet stays a tensor,
-read when a row is written.
+between algorithms; published and central parameters use its two halves, `gradients` and `step`. It
+waits for a device only to clip: a norm that is not known yet stays a tensor, read when a row is
+written.
 """
 
 from __future__ import annotations
@@ -32,12 +33,10 @@ from .optimisers import (
     OptimiserSettings,
     build_optimiser,
     copies,
+    like,
 )
 
 Value = TypeVar("Value")
-Norm = Tensor | float
-"""In single precision; a number where it is known, else a tensor that may still be under way."""
-
 Gradients = Sequence[Tensor | None]
 """Of one loss, in the order of its group's parameters; None where it does not reach one."""
 
@@ -76,10 +75,14 @@ class Group:
     optimiser: Optimiser
     max_grad_norm: float | None
 
-    def step(self, gradients: Gradients, learning_rate: float) -> Norm:
-        """Clips, moves the parameters, and gives the norm from before the clip."""
+    def place(self, gradients: Gradients) -> None:
+        """Where the optimiser, and an instrument, looks for them."""
         for each, gradient in zip(self.parameters, gradients, strict=True):
             each.grad = gradient
+
+    def step(self, gradients: Gradients, learning_rate: float) -> Metric:
+        """Clips, moves the parameters, and gives the norm from before the clip."""
+        self.place(gradients)
         norm = total_norm(present(gradients))
         self.optimiser.step(learning_rate, clip_factor(norm, self.max_grad_norm))
         return norm
@@ -109,7 +112,7 @@ class LocalParameters:
         self.target_version = 0
         """Updates in the weights of the target copy."""
         self._all_reduce = all_reduce
-        self._learning_rate, self._watch_at = learning_rate, watch_at
+        self.learning_rate, self._watch_at = learning_rate, watch_at
         make = build or (lambda name, parameters, chosen: build_optimiser(parameters, chosen))
         self._groups = {
             name: Group(
@@ -141,51 +144,39 @@ class LocalParameters:
         self, views: Views, losses: Mapping[str, Tensor], agent_steps: int
     ) -> dict[str, Metric]:
         """One update at the rate of its schedule; gives norms and rate by their log names."""
-        rate, watch = self._learning_rate(agent_steps), self._watch_at(self.version)
-        norms = self.update(losses, rate, watch)
-        measured = watch.metrics if watch is not None else {}
-        return {**named(norms), "charts/learning_rate": rate, **measured}
+        return self.step(self.gradients(views, losses), agent_steps)
 
-    def update(
-        self,
-        losses: Mapping[str, Tensor],
-        learning_rate: float | Mapping[str, float],
-        watch: Watch | None = None,
-    ) -> dict[str, Norm]:
-        """One update; gives the norm of every group's gradient before clipping, detached."""
-        return self.apply_gradients(
-            backward(self._groups_with(losses), losses), learning_rate, watch
-        )
-
-    def apply_gradients(
-        self,
-        gradients: Mapping[str, Gradients],
-        learning_rate: float | Mapping[str, float],
-        watch: Watch | None = None,
-    ) -> dict[str, Norm]:
-        """One update with the gradients of each group, all of them from before it."""
-        if self._all_reduce is not None:
-            self._all_reduce([each for own in gradients.values() for each in present(own)])
-        if watch is not None:
-            watch.before(self.network)
-        norms = {
-            name: self._groups[name].step(own, of_group(learning_rate, name))
-            for name, own in gradients.items()
-        }
-        if watch is not None:
-            watch.after(self.network)
-        self.version += 1
-        return norms
-
-    def _groups_with(self, losses: Mapping[str, Tensor]) -> dict[str, Group]:
-        """The groups that have a loss, always in the network's order."""
-        unknown = losses.keys() - self._groups.keys()
+    def gradients(self, views: Views, losses: Mapping[str, Tensor]) -> dict[str, Gradients]:
+        """Gradients of every group from its own loss, by the live view's parameters."""
+        groups = self._parameters_of(views.live)
+        unknown = losses.keys() - groups.keys()
         if unknown or not losses:
             raise ValueError(
                 f"losses are named {sorted(losses)}, but the network has the parameter groups "
-                f"{sorted(self._groups)}; give one loss under the name of each group to move."
+                f"{sorted(groups)}; give one loss under the name of each group to move."
             )
-        return {name: group for name, group in self._groups.items() if name in losses}
+        return backward({name: own for name, own in groups.items() if name in losses}, losses)
+
+    def _parameters_of(self, network: nn.Module) -> dict[str, list[nn.Parameter]]:
+        if network is self.network:
+            return {name: group.parameters for name, group in self._groups.items()}
+        return trainable_groups(network)
+
+    def step(self, gradients: Mapping[str, Gradients], agent_steps: int) -> dict[str, Metric]:
+        """Moves the parameters by the gradients of each group, all of them from before it."""
+        rate, watch = self.learning_rate(agent_steps), self._watch_at(self.version)
+        if self._all_reduce is not None:
+            self._all_reduce([each for own in gradients.values() for each in present(own)])
+        if watch is not None:
+            for name, own in gradients.items():
+                self._groups[name].place(own)
+            watch.before(self.network)
+        norms = {name: self._groups[name].step(own, rate) for name, own in gradients.items()}
+        if watch is not None:
+            watch.after(self.network)
+        self.version += 1
+        measured = watch.metrics if watch is not None else {}
+        return {**named(norms), "charts/learning_rate": rate, **measured}
 
     def sync_target(self) -> None:
         """Copies the live weights into the target."""
@@ -237,14 +228,14 @@ class LocalParameters:
         self._replace_state(kept)
 
 
-def named(norms: Mapping[str, Norm]) -> dict[str, Metric]:
+def named(norms: Mapping[str, Metric]) -> dict[str, Metric]:
     """Gradient norms under the names of the log."""
     if norms.keys() == {"all"}:
         return {"losses/gradient_norm": norms["all"]}
     return {f"losses/gradient_norm_{name}": norm for name, norm in norms.items()}
 
 
-def total_norm(gradients: Sequence[Tensor]) -> Norm:
+def total_norm(gradients: Sequence[Tensor]) -> Metric:
     """The norm of all gradients together; on a CPU in one native pass."""
     spans = gapless_spans(gradients)
     if spans is None:
@@ -252,7 +243,7 @@ def total_norm(gradients: Sequence[Tensor]) -> Norm:
     return single(math.sqrt(squared_norm(spans)))
 
 
-def clip_factor(norm: Norm, max_grad_norm: float | None) -> float:
+def clip_factor(norm: Metric, max_grad_norm: float | None) -> float:
     """What shortens a gradient of this norm to the largest one, with the numbers of PyTorch."""
     if not max_grad_norm:
         return 1.0
@@ -276,16 +267,51 @@ def checked_norm(max_grad_norm: float | None) -> float | None:
     return max_grad_norm
 
 
-def backward(groups: Mapping[str, Group], losses: Mapping[str, Tensor]) -> dict[str, Gradients]:
-    """Gradients of every group from its own loss; all of it before any parameter moves."""
+def backward(
+    groups: Mapping[str, Sequence[nn.Parameter]], losses: Mapping[str, Tensor]
+) -> dict[str, Gradients]:
+    """Gradients of every group's loss, each with the strides of its parameter; changes nothing.
+
+    So several threads may learn from one snapshot at the same time.
+    """
     last, found = len(groups) - 1, dict[str, Gradients]()
-    for number, (name, group) in enumerate(groups.items()):
-        for each in group.parameters:
-            each.grad = None
+    for number, (name, own) in enumerate(groups.items()):
         # Groups may share a graph: it is freed only after the last of them.
-        torch.autograd.backward(losses[name], inputs=group.parameters, retain_graph=number < last)
-        found[name] = [each.grad for each in group.parameters]
+        gradients = torch.autograd.grad(
+            losses[name], own, retain_graph=number < last, allow_unused=True
+        )
+        found[name] = own_arrays(own, gradients)
     return found
+
+
+def own_arrays(parameters: Sequence[nn.Parameter], gradients: Gradients) -> Gradients:
+    """The gradients, each in memory of its own and with its parameter's strides: as steps in place
+    need them. Two parameters that are added have the same array."""
+    taken, found = set[int](), list[Tensor | None]()
+    for parameter, gradient in zip(parameters, gradients, strict=True):
+        if gradient is not None:
+            place = gradient.data_ptr()
+            if gradient.stride() != parameter.stride() or place in taken:
+                gradient = like(parameter, gradient)
+            taken.add(place)
+        found.append(gradient)
+    return found
+
+
+class NotFiniteGradientError(FloatingPointError):
+    """A loss or gradient holds infinities or what is no number; the weights have not seen it."""
+
+
+def not_finite(
+    losses: Mapping[str, Tensor], version: int, learning_rate: float, cause: str = ""
+) -> NotFiniteGradientError:
+    """What led to it, in one sentence."""
+    shown = ", ".join(f"{name}={loss.item():g}" for name, loss in losses.items())
+    return NotFiniteGradientError(
+        f"after {version:,} updates {cause}the losses were {shown}, the learning rate "
+        f"{learning_rate}. The weights are as they were; a smaller learning rate, or a "
+        "log_epsilon above 0, usually helps."
+    )
 
 
 def present(gradients: Gradients) -> list[Tensor]:

@@ -1,45 +1,80 @@
-"""The free-running pace: agents, predictors and trainers around one model, as in GA3C.
+"""The free-running loop: threads that collect and threads that learn around one model, as in GA3C.
 
-Takes a dynamic sampler, a segment queue, published weights and an algorithm; threads act and learn
-side by side until told to stop, and the session is told what they did.
-Knows no algorithm, engine or file by name.
+Takes parts whose sampler has agents in flight, whose store is a queue and whose parameters are
+published; threads act and learn side by side until they are closed, and the run is given reports.
+Knows no algorithm, engine or file by name. `FreeRunning` is the pace that runs it.
 
-Predictors serve whatever agents wait, trainers learn from whatever segments are there, and nobody
-waits for a round to end. The main thread only counts, shows, saves and adjusts. The first error of
-a thread ends the run; closing the queues wakes all others.
+Predictors serve agents that wait and queue full segments, trainers learn from segments that are
+there, and none of them waits for a round to end. The main thread only counts, shows, saves and
+adjusts. The first error of a thread ends the run; closing the queues wakes all others.
 """
 
 from __future__ import annotations
 
-import itertools
 import threading
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, ClassVar, Protocol, cast
 
 import torch
 
-from ..acting import NetworkPolicy
-from ..interfaces import Algorithm
+from ..acting import NetworkPolicy, PolledPolicy
+from ..interfaces import Metric, Parts, Run, RuntimeContext, Saved, Store
 from ..networks import share_cores_here
-from ..parameters import Published, named
-from ..processes import granted_cores
-from ..records import Slot, State
-from ..runs.clock import ACTING, ENVIRONMENT, LEARNING, OTHER
+from ..parameters import LocalParameters, Published
+from ..records import Batch, EpisodeEnd, Experience, Slot, State, Views
+from ..runs.clock import OTHER, TimeSplit
 from ..runs.controller import Controller, ControllerSettings, Counts
 from ..runs.lags import Lags
-from ..runs.leader import LeaderRun
-from ..samplers import DynamicSampler
-from ..stores import SegmentQueue
-from ..threads import Heartbeats, StuckError, WorkerThreads, heartbeat
+from ..runs.progress import Progress
+from ..runs.thread_counters import ThreadCounters
+from ..runs.wrappers import Wrapper
+from ..threads import Heartbeats, StuckError, WorkerThreads
+from .synchronous import learn
 
 _TURN_SECONDS = 0.1
-_PATIENCE_SECONDS = 0.1
 _RECEIVE_SECONDS = 0.02
 
 RECEIVER, PREDICTOR, TRAINER = "receiver", "predictor", "trainer"
 RUN = "run"
+
+
+class ReportedRun(Run, Protocol):
+    """A run that is given reports of what threads did."""
+
+    progress: Progress
+    time_split: TimeSplit
+
+    def report(
+        self,
+        num_agent_steps: int,
+        num_updates: int,
+        metrics: Mapping[str, Metric],
+        ends: Sequence[EpisodeEnd],
+    ) -> None: ...
+
+    def log_rates(self, rates: Mapping[str, float]) -> None: ...
+
+
+def loop(threads: FreeThreads, run: ReportedRun) -> None:
+    while run.goes_on():
+        run.time_split.mark(OTHER)
+        time.sleep(_TURN_SECONDS)
+        threads.check()
+        threads.report(run)
+        threads.adjust(run)
+
+
+def collect(parts: Parts, run: Run) -> None:
+    """One segment of one agent."""
+    slot = parts.sampler.collect(parts.policy, into=parts.store.slot())
+    experience = parts.algorithm.prepare(parts.parameters.read(), slot)
+    parts.parameters.keep(experience.state)
+    parts.store.put(experience)
+    run.collected(slot)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,140 +101,136 @@ class FreeRunning:
                 f"be at least 1, start_agents={self.start_agents} at least 0."
             )
 
-
-@dataclass(frozen=True, kw_only=True)
-class Works:
-    """The parts that run freely."""
-
-    sampler: DynamicSampler
-    store: SegmentQueue
-    algorithm: Algorithm
-    published: Published
-    learning_rate: Callable[[int], float]
-    """Of agent steps."""
+    def build(self, context: RuntimeContext) -> FreeRuntime:
+        return FreeRuntime(self, context)
 
 
-@dataclass
 class Tally:
-    """What trainers did since the last look."""
+    """What trainers did since the last report; a `Run` for threads."""
 
-    updates: int = 0
-    learned_agent_steps: int = 0
-    lags: Lags = field(default_factory=Lags)
-    sums: dict[str, tuple[float, int]] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._clear()
 
-    def add(self, metrics: Mapping[str, Any]) -> None:
-        for name, value in metrics.items():
-            total, count = self.sums.get(name, (0.0, 0))
-            if name.startswith("charts/"):
-                total, count = 0.0, 0
-            self.sums[name] = (total + float(value), count + 1)
+    def _clear(self) -> None:
+        self._updates, self._lags = 0, Lags()
+        self._sums: dict[str, tuple[float, int]] = {}
 
-    def means(self) -> dict[str, float]:
-        return {name: total / count for name, (total, count) in self.sums.items()}
+    def goes_on(self) -> bool:
+        return True
+
+    def collected(self, slot: Slot) -> None:
+        """The sampler counts steps when it receives them."""
+
+    def learned(self, lags: torch.Tensor) -> None:
+        """Keeps the policy lag of every step of a batch, in updates."""
+        with self._lock:
+            self._lags.note(lags)
+
+    def updated(self, metrics: Mapping[str, Metric], norms: Mapping[str, Metric]) -> None:
+        with self._lock:
+            self._updates += 1
+            for name, value in {**metrics, **norms}.items():
+                total, count = self._sums.get(name, (0.0, 0))
+                if name.startswith("charts/"):
+                    total, count = 0.0, 0
+                self._sums[name] = (total + float(value), count + 1)
+
+    def taken(self) -> tuple[int, dict[str, float], Lags]:
+        """Updates, means of their metrics, and lags, since the last call."""
+        with self._lock:
+            means = {name: total / count for name, (total, count) in self._sums.items()}
+            found = self._updates, means, self._lags
+            self._clear()
+        return found
 
 
-class FreeRun:
+class LearnedStore:
+    """The segment queue, as `learn` sees it; notes the policy lag of what was learned from."""
+
+    def __init__(self, store: Store, published: Published, tally: Tally) -> None:
+        self.batches: Callable[[], Iterator[Batch]] = store.batches
+        self._published, self._tally = published, tally
+
+    def feedback(self, batch: Batch, priorities: torch.Tensor | None) -> None:
+        self._tally.learned(self._published.applied_at - batch.columns["version"])
+
+
+class PreparingAlgorithm(Wrapper):
+    """Prepares a segment without gradient, and without rewards that the store hides."""
+
+    def __init__(self, inner: Any, store: Any) -> None:
+        super().__init__(inner)
+        self._store = store
+
+    def prepare(self, views: Views, slot: Slot) -> Experience:
+        self._store.hide_terminal_rewards(slot)
+        with torch.no_grad():
+            experience: Experience = self._inner.prepare(views, slot)
+        return experience
+
+
+class FreeThreads:
     """All threads of a run; used by the main thread."""
 
-    def __init__(self, parts: Works, pace: FreeRunning, seed: int) -> None:
-        self.parts, self.pace = parts, pace
-        most = parts.sampler.settings.num_groups
+    def __init__(self, parts: Parts, published: Published, pace: FreeRunning, seed: int) -> None:
+        self.sampler, self.store = cast(Any, parts.sampler), cast(Any, parts.store)
+        algorithm = PreparingAlgorithm(parts.algorithm, parts.store)
+        acting = NetworkPolicy(algorithm, published.leased)
+        policy = PolledPolicy(acting, published.read)
+        self._tally = Tally()
+        self._parts = replace(parts, parameters=published, algorithm=algorithm, policy=policy)
+        learned = cast(Store, LearnedStore(parts.store, published, self._tally))
+        self._learning = replace(self._parts, store=learned)
+        most = self.sampler.settings.num_groups
         agents = min(pace.start_agents or most, most)
         start = Counts(agents, pace.num_predictors, pace.num_trainers)
         self.controller = Controller(pace.controller, start, most, self._set, seed)
         self.lags = Lags()
         """Of the whole run."""
-        self.batch_sizes = Lags()
-        """Environments per inference, of the whole run."""
-        self.queue_sizes = Lags()
-        """Segments that waited for a trainer, at the looks of the main thread."""
+        self.queue_sizes: Counter[int] = Counter()
+        """Segments that waited for a trainer, at every report, to reports."""
         self._threads = WorkerThreads(pace.silent_seconds, share_cores_here)
         self._heartbeats = Heartbeats[str](pace.silent_seconds)
-        self._tally, self._tallying = Tally(), threading.Lock()
-        self._updates = itertools.count()
-        self._seen = Seen()
+        self._reported = ThreadCounters.of(self.sampler, self.store)
 
     def start(self) -> None:
         """Starts the games and the threads."""
-        self.parts.sampler.begin(self.controller.counts.agents)
-        self._seen = Seen.of(self.parts)
+        self.sampler.start(self.store.slot, self.controller.counts.agents)
+        self._reported = ThreadCounters.of(self.sampler, self.store)
         self._heartbeats.beat(RUN)
-        self._threads.repeat(RECEIVER, 1, lambda: self.parts.sampler.receive(_RECEIVE_SECONDS))
+        self._threads.repeat(RECEIVER, 1, partial(self.sampler.receive, _RECEIVE_SECONDS))
         self._set(self.controller.counts)
 
     def _set(self, counts: Counts) -> None:
-        self.parts.sampler.let_act(counts.agents)
-        self._threads.repeat(PREDICTOR, counts.predictors, self._predict)
-        self._threads.repeat(TRAINER, counts.trainers, self._train)
+        self.sampler.let_act(counts.agents)
+        collecting = partial(collect, self._parts, self._tally)
+        self._threads.repeat(PREDICTOR, counts.predictors, collecting)
+        self._threads.repeat(TRAINER, counts.trainers, partial(learn, self._learning, self._tally))
 
-    def turn(self, session: LeaderRun) -> None:
-        """Waits a moment, then tells the session what happened meanwhile."""
-        session.time_split.mark(OTHER)
-        time.sleep(_TURN_SECONDS)
-        self._threads.check()
-        self._tell(session)
-        self._refuse_standstill()
-        self.controller.tick(session.time_split.training_seconds(), session.progress.updates)
-
-    def _predict(self) -> None:
-        """One inference for whoever waits."""
-        sampler, published = self.parts.sampler, self.parts.published
-        groups = sampler.waiting(_PATIENCE_SECONDS)
-        if not groups:
-            return
-        with published.reading() as snapshot:
-            policy = NetworkPolicy(self.parts.algorithm, lambda: (snapshot.views, snapshot.version))
-            sampler.serve(groups, policy, sampler.agent_steps, waiting=heartbeat)
-        with self._tallying:
-            self.batch_sizes.add({len(groups) * sampler.settings.envs_per_agent: 1})
-
-    def _train(self) -> None:
-        """One update, once there is enough to learn from."""
-        slot = self.parts.store.joined(_PATIENCE_SECONDS)
-        if slot is None:
-            return
-        agent_steps = self.parts.sampler.agent_steps
-        rate = self.parts.learning_rate(agent_steps)
-        with self.parts.published.reading() as snapshot:
-            with torch.no_grad():
-                experience = self.parts.algorithm.prepare(snapshot.views, slot)
-            batch = self.parts.store.batch(experience, agent_steps, next(self._updates))
-            result = self.parts.algorithm.loss(snapshot.views, batch)
-            norms, before = self.parts.published.apply(
-                result.losses, snapshot, rate, experience.state
-            )
-        self._note(slot, before, {**result.metrics, **named(norms), "charts/learning_rate": rate})
-
-    def _note(self, slot: Slot, updates_before: int, metrics: Mapping[str, Any]) -> None:
-        with self._tallying:
-            self._tally.updates += 1
-            self._tally.learned_agent_steps += slot.actions.numel()
-            self._tally.lags.note(updates_before - slot.version)
-            self._tally.add(metrics)
-
-    def _tell(self, session: LeaderRun) -> None:
-        with self._tallying:
-            tally, self._tally = self._tally, Tally()
-        self.lags.add(tally.lags.counts)
-        now = Seen.of(self.parts)
-        self.queue_sizes.add({now.segments: 1})
-        new_steps = now.agent_steps - self._seen.agent_steps
-        metrics = {
-            **tally.means(),
-            **tally.lags.metrics(),
-            **now.metrics(self._seen, self.controller.counts),
-        }
-        session.log_rates(now.rates(self._seen, self.controller.counts))
-        session.time_split.share(now.split_seconds(self._seen, self.controller.counts))
-        if new_steps or tally.updates:
+    def report(self, run: ReportedRun) -> None:
+        """What happened since the last report."""
+        updates, means, lags = self._tally.taken()
+        self.lags.add(lags.counts)
+        before, now = self._reported, ThreadCounters.of(self.sampler, self.store)
+        counts, self._reported = self.controller.counts, now
+        self.queue_sizes[now.segments] += 1
+        new_steps = now.agent_steps - before.agent_steps
+        run.log_rates(now.rates(before, counts))
+        run.time_split.share(now.split_seconds(before, counts))
+        if new_steps or updates:
             self._heartbeats.beat(RUN)
-        self._seen = now
-        ends = self.parts.sampler.drain_episodes()
-        session.report(new_steps, tally.updates, metrics, ends)
+        metrics = {**means, **lags.metrics(), **now.metrics(before, counts)}
+        run.report(new_steps, updates, metrics, self.sampler.drain_episodes())
 
-    def _refuse_standstill(self) -> None:
-        """Threads may all be alive and wait for one another, or for a step that never comes."""
+    def adjust(self, run: ReportedRun) -> None:
+        """Lets the controller change the numbers of agents and threads."""
+        self.controller.tick(run.time_split.training_seconds(), run.progress.updates)
+
+    def check(self) -> None:
+        """Raises the error of a thread; refuses a standstill, in which all threads are alive and
+        wait for one another, or for a step that never comes."""
+        self._threads.check()
         if self._heartbeats.silent([RUN]):
             raise StuckError(
                 f"Neither a step nor an update for {self._heartbeats.patience_seconds:g} seconds: "
@@ -208,97 +239,88 @@ class FreeRun:
 
     def _cause(self) -> str:
         """What all threads wait for, and what there is of it."""
-        sampler, store, seen = self.parts.sampler, self.parts.store, self._seen
-        under_way, active = sampler.num_under_way, self.controller.counts.agents
-        if seen.segments >= store.num_joined:
-            cause = f"the trainers take none of {seen.segments} segments, enough for an update"
-        elif seen.requests:
-            cause = f"the predictors decide for none of {seen.requests} waiting agents"
+        now, joined = self._reported, self.store.num_joined
+        under_way, active = self.sampler.num_under_way, self.controller.counts.agents
+        if now.segments >= joined:
+            cause = f"the trainers take none of {now.segments} segments, enough for an update"
+        elif now.requests:
+            cause = f"the predictors decide for none of {now.requests} waiting agents"
         else:
             cause = f"the engine finishes no step of the {under_way} agents that it has"
         return (
-            f"{cause}. Of {active} agents {under_way} are in the engine and {seen.requests} wait "
-            f"for a decision; of the {store.num_joined} segments that an update needs "
-            f"{seen.segments} are there."
+            f"{cause}. Of {active} agents {under_way} are in the engine and {now.requests} wait "
+            f"for a decision; of the {joined} segments that an update needs {now.segments} are "
+            "there."
         )
 
     def close(self) -> None:
         """Ends all threads; may be called twice."""
-        self.parts.sampler.close()
+        self.sampler.close()
+        self.store.close()
         self._threads.close()
 
+
+class FreeRuntime:
+    """Threads around one model; after a resume they play other games."""
+
+    inexact = ("its agents, predictors and trainers do not wait for each other",)
+
+    def __init__(self, pace: FreeRunning, context: RuntimeContext) -> None:
+        self._pace, self._context, self._num_resumes = pace, context, 0
+        learner = cast(LocalParameters, context.parts.parameters)
+        self.published = Published(learner, pace.torn_reads)
+        self.threads = FreeThreads(context.parts, self.published, pace, context.seed)
+
+    def begin(self, is_resumed: bool) -> None:
+        self.threads.start()
+
+    def run(self, run: Run) -> None:
+        loop(self.threads, cast(ReportedRun, run))
+
+    def weights(self) -> tuple[Views, int]:
+        self.published.read()
+        return self.published.leased()
+
+    def saved(self) -> Mapping[str, Saved]:
+        return {"parameters": self.published, "agents": self}
+
+    def note(self) -> Mapping[str, Any]:
+        """Numbers of threads, histograms, and what the controller measured.
+
+        The histograms: policy lag in updates to agent steps, environments of an inference to
+        inferences, and segments that wait for a trainer to reports.
+        """
+        threads = self.threads
+        return {
+            **threads.controller.counts._asdict(),
+            "policy_lag": dict(sorted(threads.lags.counts.items())),
+            "prediction_batch": dict(sorted(threads.sampler.batch_sizes.items())),
+            "training_queue": dict(sorted(threads.queue_sizes.items())),
+            "controller": threads.controller.rows(),
+        }
+
+    def halt(self) -> None:
+        self.threads.close()
+
+    def close(self) -> None:
+        self.threads.close()
+        self._context.close()
+
     def state(self) -> State:
-        return {"sampler": self.parts.sampler.state(), "controller": self.controller.state()}
+        threads = self.threads
+        return {
+            "num_resumes": self._num_resumes,
+            "sampler": threads.sampler.state(),
+            "store": threads.store.state(),
+            "controller": threads.controller.state(),
+        }
 
     def load(self, state: State) -> None:
-        self.parts.sampler.load(state["sampler"])
-        self.controller.load(state["controller"])
-
-
-@dataclass(frozen=True)
-class Seen:
-    """Counters at one moment, for rates between two of them."""
-
-    clock_seconds: float = 0.0
-    agent_steps: int = 0
-    predictions: int = 0
-    inferences: int = 0
-    agent_wait_seconds: float = 0.0
-    predictor_wait_seconds: float = 0.0
-    trainer_wait_seconds: float = 0.0
-    full_wait_seconds: float = 0.0
-    requests: int = 0
-    segments: int = 0
-
-    @classmethod
-    def of(cls, parts: Works) -> Seen:
-        sampler, store = parts.sampler, parts.store
-        return cls(
-            time.monotonic(),
-            sampler.agent_steps,
-            sampler.num_predictions,
-            sampler.num_inferences,
-            sampler.wait_seconds,
-            sampler.requests.take_seconds,
-            store.full.take_seconds,
-            store.full.put_seconds,
-            len(sampler.requests),
-            len(store.full),
-        )
-
-    def split_seconds(self, before: Seen, counts: Counts) -> dict[str, float]:
-        """What busy threads did since then; what they left of the cores went to environments."""
-        seconds = self.clock_seconds - before.clock_seconds
-        waited = self.predictor_wait_seconds - before.predictor_wait_seconds
-        starved = self.trainer_wait_seconds - before.trainer_wait_seconds
-        acting = max(0.0, counts.predictors * seconds - waited)
-        learning = max(0.0, counts.trainers * seconds - starved)
-        left = max(0.0, granted_cores() * seconds - acting - learning)
-        return {ACTING: acting, LEARNING: learning, ENVIRONMENT: left}
-
-    def metrics(self, before: Seen, counts: Counts) -> dict[str, float]:
-        """Batches since then, and what waits now, under the names of the log."""
-        inferences = self.inferences - before.inferences
-        return {
-            "perf/prediction_batch": (self.predictions - before.predictions) / max(inferences, 1),
-            "perf/prediction_queue": float(self.requests),
-            "perf/training_queue": float(self.segments),
-            "charts/agents": float(counts.agents),
-            "charts/predictors": float(counts.predictors),
-            "charts/trainers": float(counts.trainers),
-        }
-
-    def rates(self, before: Seen, counts: Counts) -> dict[str, float]:
-        """What depends on the clock: rates and waits since then, under the names of the log."""
-        seconds = max(self.clock_seconds - before.clock_seconds, 1e-9)
-        predictions = self.predictions - before.predictions
-        agent_wait = self.agent_wait_seconds - before.agent_wait_seconds
-        predictor_wait = self.predictor_wait_seconds - before.predictor_wait_seconds
-        trainer_wait = self.trainer_wait_seconds - before.trainer_wait_seconds
-        return {
-            "perf/predictions_per_second": predictions / seconds,
-            "perf/agent_wait_seconds": agent_wait / max(predictions, 1),
-            "perf/predictor_idle_share": predictor_wait / seconds / counts.predictors,
-            "perf/trainer_idle_share": trainer_wait / seconds / counts.trainers,
-            "perf/full_queue_share": (self.full_wait_seconds - before.full_wait_seconds) / seconds,
-        }
+        """Counts go on; an engine has new games, since those in play were not saved."""
+        self._num_resumes = state["num_resumes"] + 1
+        self._context = self._context.renewed(self._num_resumes)
+        context = self._context
+        self.threads = FreeThreads(context.parts, self.published, self._pace, context.seed)
+        self.threads.sampler.load(state["sampler"])
+        self.threads.store.load(state["store"])
+        self.threads.controller.load(state["controller"])

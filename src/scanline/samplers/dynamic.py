@@ -1,20 +1,22 @@
 """Dynamic sampler: agents in flight, served in whatever batches are ready.
 
-Takes an engine whose groups are agents, and a segment queue; one thread receives finished steps,
-any number of threads decide for whoever waits. Knows nothing of losses, optimisers or threads.
+Takes an engine whose groups are agents; one thread receives finished steps, any number of threads
+`collect`: they decide for agents that wait, until a segment is full. Knows no store or learner.
 
 An agent is a group of environments that waits for actions, is stepped by the engine, and waits
-again. Nobody waits for the slowest one. Its steps go into a segment of the queue; when the segment
-is full, the next decision, which is made for the observation after its last step, completes it.
+again; none waits for the slowest one. Its steps go into a segment, a slot of its own. When that is
+full, the next decision, which is made for the observation after its last step, completes it, and
+the agent goes on in the empty slot that a collecting thread brings.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -22,15 +24,17 @@ from torch import Tensor
 
 from .. import random
 from ..engines.interface import Engine, EngineError
-from ..interfaces import Policy
+from ..interfaces import BuildContext, Policy
 from ..records import Array, EpisodeEnd, Slot, State, StepArrays, to_array
-from ..stores import SegmentQueue, SegmentSettings, SegmentShape, Waiting, silently
-from ..threads import BoundedQueue
+from ..stores import SegmentSettings
+from ..threads import BoundedQueue, heartbeat
 from .episodes import Episodes
 from .lockstep import DecorrelationDraw
 from .resets import ResetMode
 from .slot_views import Scratch, StackState
 
+_PATIENCE_SECONDS = 0.1
+"""Longest wait for agents before a heartbeat."""
 _SENT_SECONDS = 60.0
 """Longest wait for the count of a step that the engine was faster to finish."""
 
@@ -80,9 +84,8 @@ class DynamicSettings:
     def horizon_agent_steps(self) -> int:
         return self.rollout_agent_steps
 
-    def shape(self) -> SegmentShape:
-        """Segments that this sampler fills: an agent holds one, and one while it changes."""
-        return SegmentShape(self.rollout_agent_steps, self.envs_per_agent, 2 * self.num_groups)
+    def build(self, context: BuildContext) -> DynamicSampler:
+        return DynamicSampler(context.engine, self, context.seed)
 
     def check(self, store: SegmentSettings) -> None:
         """Refuses a queue that can never hold what an update needs."""
@@ -133,66 +136,72 @@ class Segment:
             out[:] = self.frames[t : t + stack].swapaxes(0, 1)
 
 
+class Decision(NamedTuple):
+    """What a policy with so many updates has decided for one agent."""
+
+    actions: Array  # [b]
+    columns: dict[str, Array]  # each [b, ...]
+    version: int
+
+
 @dataclass(eq=False)
-class Lane:
-    """One agent: its segment and its place in it."""
+class Agent:
+    """A group of environments: its segment and its place in it."""
 
     segment: Segment
     draws: random.EnvStream
     t: int = 0
     env_steps: int = 0
     ready_seconds: float = 0.0
+    next: Decision | None = None
+    """Of an agent whose segment is full: for the step after it."""
 
 
 class DynamicSampler:
-    """Agents of one engine. `receive` is for one thread, `serve` for any number."""
+    """Agents of one engine. `receive` is for one thread, `collect` for any number."""
 
-    def __init__(
-        self, engine: Engine, store: SegmentQueue, settings: DynamicSettings, seed: int
-    ) -> None:
-        self.engine, self.settings = engine, settings
-        self._store, self._seed = store, seed
+    def __init__(self, engine: Engine, settings: DynamicSettings, seed: int) -> None:
+        self.engine, self.settings, self._seed = engine, settings, seed
         self._size = settings.envs_per_agent
         self._all = slice(0, self._size)
         self._scratch = Scratch.allocate(engine.spaces, self._size)  # of the receiving thread
         self._segments: dict[int, Segment] = {}
         self.requests: BoundedQueue[int] = BoundedQueue(settings.num_groups)
+        """Agents that wait for a decision."""
+        self._full: deque[int] = deque()
+        """Agents that have one, and wait for an empty segment."""
         self.episodes = Episodes(settings.num_envs)
         self.agent_steps = 0
         """Steps that were received, of all environments."""
-        self.num_predictions = self.num_inferences = 0
+        self.batch_sizes: Counter[int] = Counter()
+        """Environments of an inference, to inferences."""
         self.wait_seconds = 0.0
         """Time that environments have waited for a decision, all together."""
         self._num_sent = self._num_received = 0
-        self._noting, self._parking = threading.Lock(), threading.Lock()
+        self._counting, self._parking = threading.Lock(), threading.Lock()
         self._num_active = settings.num_groups
         self._parked: set[int] = set()
         self._sent = threading.Semaphore(0)
-        self._lanes: list[Lane] = []
-
-    @property
-    def num_active(self) -> int:
-        """Agents that act; the others wait where they are."""
-        return self._num_active
+        self._agents: list[Agent] = []
 
     @property
     def num_under_way(self) -> int:
         """Agents whose step the engine has not finished."""
         return self._num_sent - self._num_received
 
-    def begin(self, num_active: int | None = None) -> None:
-        """Starts all games, and asks for the first decisions of the active agents."""
-        self._num_active = num_active or self._num_active
+    def start(self, slot: Callable[[], Slot], num_active: int) -> None:
+        """Starts all games, each agent in a segment that `slot` gives, and lets some agents act."""
+        self._num_active = num_active
         ids = self.engine.settings.first_env_id + np.arange(self.settings.num_envs)
         for group in range(self.settings.num_groups):
             own = ids[group * self._size : (group + 1) * self._size]
-            slot = self._store.slot()
+            into = slot()
             draws = random.EnvStream(self._seed, "act", own)
-            self._lanes.append(Lane(self._segment(slot), draws))
+            self._agents.append(Agent(self._segment(into), draws))
             # A reset writes the newest frame and the depth before step 0.
-            before = self._scratch.step_arrays(slot, -1, self._all)
+            before = self._scratch.step_arrays(into, -1, self._all)
             self.engine.reset(group, before)
-            self._scratch.keep_starts(slot, -1, self._all, before.depth)
+            self._scratch.keep_starts(into, -1, self._all, before.depth)
             self._ask(group)
 
     def receive(self, timeout_seconds: float) -> None:
@@ -203,23 +212,23 @@ class DynamicSampler:
         for group in self.engine.poll(timeout_seconds):
             if not self._sent.acquire(timeout=_SENT_SECONDS):
                 raise EngineError(f"Agent {group} has finished a step that was never sent.")
-            lane = self._lanes[group]
-            arrays = lane.segment.targets[lane.t]
+            agent = self._agents[group]
+            arrays = agent.segment.targets[agent.t]
             self.engine.recv(group, arrays)
             if arrays.truncated.any():
-                self._scratch.keep_finals(lane.segment.slot, lane.t, self._all, arrays.truncated)
-            self._scratch.keep_starts(lane.segment.slot, lane.t, self._all, arrays.depth)
-            with self._noting:
+                self._scratch.keep_finals(agent.segment.slot, agent.t, self._all, arrays.truncated)
+            self._scratch.keep_starts(agent.segment.slot, agent.t, self._all, arrays.depth)
+            with self._counting:
                 envs = slice(group * self._size, (group + 1) * self._size)
                 ended = arrays.terminated | arrays.truncated
                 self.episodes.note(envs, arrays.raw_reward, ended)
                 self.agent_steps += self._size
                 self._num_received += 1
-            lane.t, lane.env_steps = lane.t + 1, lane.env_steps + 1
+            agent.t, agent.env_steps = agent.t + 1, agent.env_steps + 1
             self._ask(group)
 
     def _ask(self, group: int) -> None:
-        self._lanes[group].ready_seconds = time.perf_counter()
+        self._agents[group].ready_seconds = time.perf_counter()
         with self._parking:
             if group >= self._num_active:
                 self._parked.add(group)
@@ -235,71 +244,80 @@ class DynamicSampler:
         for group in woken:
             self.requests.put(group, 0.0)
 
-    def waiting(self, patience_seconds: float) -> list[int]:
-        """Agents to decide for, by the rule of dynamic batching."""
+    def collect(self, policy: Policy, into: Slot) -> Slot:
+        """Serves waiting agents until a segment is full; its agent goes on in `into`."""
         settings = self.settings
-        return self.requests.take(
-            settings.min_predictions,
-            settings.max_predictions // settings.envs_per_agent,
-            timeout_seconds=settings.prediction_timeout_seconds,
-            patience_seconds=patience_seconds,
-        )
+        while True:
+            try:
+                group = self._full.popleft()
+            except IndexError:
+                groups = self.requests.take(
+                    settings.min_predictions,
+                    settings.max_predictions // self._size,
+                    timeout_seconds=settings.prediction_timeout_seconds,
+                    patience_seconds=_PATIENCE_SECONDS,
+                )
+                if groups:
+                    self.serve(groups, policy)
+                heartbeat()
+            else:
+                return self._completed(group, into)
 
-    def serve(
-        self,
-        groups: Sequence[int],
-        policy: Policy,
-        agent_steps: int,
-        waiting: Waiting = silently,
-    ) -> None:
-        """One inference for these agents; sends their actions, then queues full segments.
-
-        It waits where the queue is full.
-        """
-        lanes = [self._lanes[group] for group in groups]
-        uniforms = torch.cat([lane.draws.at(lane.env_steps) for lane in lanes])
-        acted = policy(self._observations(lanes), uniforms, agent_steps)
+    def serve(self, groups: Sequence[int], policy: Policy) -> None:
+        """One inference for these agents; sends the actions of those whose segment has room."""
+        agents = [self._agents[group] for group in groups]
+        uniforms = torch.cat([agent.draws.at(agent.env_steps) for agent in agents])
+        acted = policy(self._observations(agents), uniforms, self.agent_steps)
         actions = to_array(acted.actions)
         columns = {name: to_array(column) for name, column in acted.columns.items()}
-        version, full = policy.version, list[Slot]()
-        waited_seconds = sum(time.perf_counter() - each.ready_seconds for each in lanes)
-        for place, (group, lane) in enumerate(zip(groups, lanes, strict=True)):
-            rows = slice(place * self._size, (place + 1) * self._size)
-            if lane.t == lane.segment.slot.num_steps:
-                last = {name: column[rows].copy() for name, column in columns.items()}
-                full.append(self._completed(lane, last, waiting))
-            segment, t = lane.segment, lane.t
-            segment.actions[t], segment.version[t] = actions[rows], version
-            for name, stored in segment.columns.items():
-                stored[t] = columns[name][rows]
-            self.engine.send(group, actions[rows])
-            self._sent.release()
-        with self._noting:
-            self.num_inferences += 1
-            self.num_predictions += len(actions)
-            self._num_sent += len(groups)
+        version = policy.version
+        waited_seconds = sum(time.perf_counter() - each.ready_seconds for each in agents)
+        with self._counting:
+            self.batch_sizes[len(actions)] += 1
             self.wait_seconds += waited_seconds * self._size
-        for slot in full:
-            self._store.put(slot, waiting)
+        for place, (group, agent) in enumerate(zip(groups, agents, strict=True)):
+            rows = slice(place * self._size, (place + 1) * self._size)
+            own = {name: column[rows] for name, column in columns.items()}
+            decision = Decision(actions[rows], own, version)
+            if agent.t == agent.segment.slot.num_steps:
+                agent.next = decision
+                self._full.append(group)
+            else:
+                self._act(group, agent, decision)
 
-    def _observations(self, lanes: Sequence[Lane]) -> Tensor:
+    def _act(self, group: int, agent: Agent, decision: Decision) -> None:
+        segment, t = agent.segment, agent.t
+        segment.actions[t], segment.version[t] = decision.actions, decision.version
+        for name, stored in segment.columns.items():
+            stored[t] = decision.columns[name]
+        self.engine.send(group, decision.actions)
+        with self._counting:
+            self._num_sent += 1
+        self._sent.release()
+
+    def _observations(self, agents: Sequence[Agent]) -> Tensor:
         """What all environments of these agents see, [N, S, *frame]."""
         spaces, size = self.engine.spaces, self._size
-        shape = (len(lanes) * size, *spaces.observation_shape)
+        shape = (len(agents) * size, *spaces.observation_shape)
         found = np.empty(shape, spaces.frame_dtype)
-        for place, lane in enumerate(lanes):
-            lane.segment.observe(lane.t, found[place * size : (place + 1) * size])
+        for place, agent in enumerate(agents):
+            agent.segment.observe(agent.t, found[place * size : (place + 1) * size])
         return torch.from_numpy(found)
 
-    def _completed(self, lane: Lane, last: Mapping[str, Array], waiting: Waiting) -> Slot:
-        """The full segment; the agent goes on in an empty one, with the newest frames of it."""
-        old, new = lane.segment, self._segment(self._store.slot(waiting))
+    def _completed(self, group: int, into: Slot) -> Slot:
+        """The full segment of an agent, which goes on in an empty one with its newest frames."""
+        agent = self._agents[group]
+        assert agent.next is not None
+        old, new, decision = agent.segment, self._segment(into), agent.next
         old.last.copy_to(new.first)
-        new.slot.finals.clear()
-        new.slot.last = {}
-        old.slot.last = {name: torch.from_numpy(column) for name, column in last.items()}
-        lane.segment, lane.t = new, 0
-        return old.slot
+        into.finals.clear()
+        into.last = {}
+        slot = old.slot
+        slot.last = {n: torch.from_numpy(c.copy()) for n, c in decision.columns.items()}
+        slot.agent_steps = self.agent_steps - slot.actions.numel()
+        agent.segment, agent.t, agent.next = new, 0, None
+        self._act(group, agent, decision)
+        return slot
 
     def _segment(self, slot: Slot) -> Segment:
         """The arrays of a slot; made once for each."""
@@ -309,11 +327,11 @@ class DynamicSampler:
 
     def drain_episodes(self) -> list[EpisodeEnd]:
         """Games finished since the last call."""
-        with self._noting:
+        with self._counting:
             return self.episodes.drain()
 
     def state(self) -> State:
-        with self._noting:
+        with self._counting:
             return {"agent_steps": self.agent_steps, "episodes": self.episodes.state()}
 
     def load(self, state: State) -> None:
@@ -325,4 +343,3 @@ class DynamicSampler:
     def close(self) -> None:
         """Wakes every thread that waits; the engine is closed where it was built."""
         self.requests.close()
-        self._store.close()

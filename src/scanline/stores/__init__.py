@@ -5,7 +5,7 @@ from .replay import Replay
 from .replay_settings import ReplaySettings, ReplayShape, memory_bytes
 from .rollout import RolloutSettings, RolloutStore
 from .sampling import PrioritisedSampling, Sampling, UniformSampling
-from .segments import SegmentQueue, SegmentSettings, SegmentShape, Waiting, silently
+from .segments import SegmentQueue, SegmentSettings
 from .window import WindowSettings, WindowStore
 
 __all__ = [
@@ -20,11 +20,8 @@ __all__ = [
     "Sampling",
     "SegmentQueue",
     "SegmentSettings",
-    "SegmentShape",
     "UniformSampling",
-    "Waiting",
     "WindowSettings",
     "WindowStore",
     "memory_bytes",
-    "silently",
 ]

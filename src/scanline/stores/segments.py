@@ -1,34 +1,29 @@
-"""Segment queue: short pieces of play that wait, in order, until a trainer joins some of them.
+"""Segment queue: short rollouts that wait, in order, until a learner joins some of them.
 
-Gives a sampler an empty segment and takes it back full; gives trainers joined segments of at least
-a minimum number of steps. Knows no sampler, network, thread or optimiser.
+A `Store` for any number of threads: `slot` gives an empty segment, `put` queues a prepared one,
+`batches` joins as many as an update needs. Knows no sampler, network or optimiser.
 
-All segments are allocated once and only their numbers travel. The queue is bounded: when trainers
+All segments are allocated once and only their numbers travel. The queue is bounded: when learners
 are slow, acting waits, so that the lag of what is learned stays bounded too. Segments of a batch
-leave the queue together: any number of trainers holds no part of a batch, so that the segments that
-one of them needs are never with another one that waits.
+leave the queue together: a learner that waits holds no part of a batch that another one needs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import threading
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from ..records import Batch, Column, Experience, Slot, Spaces
-from ..threads import BoundedQueue
-
-Waiting = Callable[[], None]
-"""Called about ten times a second while a call waits; an error that it raises ends the wait."""
+from ..interfaces import BuildContext
+from ..records import Batch, Experience, Slot, State
+from ..threads import BoundedQueue, heartbeat
 
 _PATIENCE_SECONDS = 0.1
-
-
-def silently() -> None:
-    """Of a wait that gives no sign of life."""
+"""Longest wait before a heartbeat, and of a learner for segments."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,82 +49,93 @@ class SegmentSettings:
         """Segments per update."""
         return max(1, -(-self.min_batch_agent_steps // segment_agent_steps))
 
+    def build(self, context: BuildContext) -> SegmentQueue:
+        """Room for a full queue, and for two segments of every agent: while it changes them."""
+        engine = context.engine.settings
+        num = 2 * engine.num_groups + self.queue_segments
+        steps = context.rollout_agent_steps
+        size = (context.spaces, steps, engine.group_size, context.columns)
+        return SegmentQueue([Slot.allocate(*size) for _ in range(num)], self)
+
     def batch_size(self, num_envs: int, rollout_agent_steps: int) -> int:
         """Agent steps that one update sees, for segments of one environment."""
         return self.joined_segments(rollout_agent_steps) * rollout_agent_steps
 
 
-@dataclass(frozen=True)
-class SegmentShape:
-    """Sizes that follow from other parts."""
-
-    num_steps: int
-    num_envs: int
-    """Environments of one segment."""
-    num_held: int
-    """Segments that may be in the hands of samplers at once."""
-
-
 class SegmentQueue:
-    """Preallocated segments, the empty ones and those that wait to be learned from."""
+    """Preallocated segments: the empty ones, and the full ones that wait to be learned from."""
 
-    def __init__(
-        self,
-        spaces: Spaces,
-        columns: Mapping[str, Column],
-        shape: SegmentShape,
-        settings: SegmentSettings,
-    ) -> None:
-        self.settings = settings
-        self.num_joined = settings.joined_segments(shape.num_steps * shape.num_envs)
-        num = shape.num_held + settings.queue_segments
-        self._slots = [
-            Slot.allocate(spaces, shape.num_steps, shape.num_envs, columns) for _ in range(num)
-        ]
-        self._numbers = {id(slot): number for number, slot in enumerate(self._slots)}
-        self.empty: BoundedQueue[int] = BoundedQueue(num)
+    def __init__(self, slots: Sequence[Slot], settings: SegmentSettings) -> None:
+        self.settings, self._slots = settings, slots
+        self.num_joined = settings.joined_segments(slots[0].actions.numel())
+        """Segments of a batch."""
+        self._numbers = {id(slot): number for number, slot in enumerate(slots)}
+        self._prepared: dict[int, Mapping[str, Tensor]] = {}
+        self.empty: BoundedQueue[int] = BoundedQueue(len(slots))
         self.full: BoundedQueue[int] = BoundedQueue(settings.queue_segments)
-        for number in range(num):
+        for number in range(len(slots)):
             self.empty.put(number, 0.0)
+        self._num_batches, self._counting = 0, threading.Lock()
 
-    def slot(self, waiting: Waiting = silently) -> Slot:
-        """An empty segment; waits, while trainers copy segments, until they give them back."""
+    def slot(self) -> Slot:
+        """An empty segment; waits until a learner gives one back."""
         while not (taken := self.empty.take(patience_seconds=_PATIENCE_SECONDS)):
-            waiting()
+            heartbeat()
         return self._slots[taken[0]]
 
-    def put(self, slot: Slot, waiting: Waiting = silently) -> None:
+    def hide_terminal_rewards(self, slot: Slot) -> None:
+        """Before returns are computed: sets rewards to 0 that the settings keep from learning."""
+        if not self.settings.learn_terminal_reward:
+            slot.reward.masked_fill_(slot.terminal, 0.0)
+
+    def put(self, experience: Experience) -> None:
         """Queues a full segment; waits while there are too many."""
-        while not self.full.put(self._numbers[id(slot)], _PATIENCE_SECONDS):
-            waiting()
+        number = self._numbers[id(experience.slot)]
+        self._prepared[number] = experience.columns
+        while not self.full.put(number, _PATIENCE_SECONDS):
+            heartbeat()
 
-    def joined(self, patience_seconds: float) -> Slot | None:
-        """Copies of as many segments as an update needs, side by side; None if they are not there.
+    @property
+    def owes(self) -> bool:
+        return len(self.full) >= self.num_joined
 
-        They are taken when there are enough of them, all at once.
-        """
-        numbers = self.full.take_together(self.num_joined, patience_seconds=patience_seconds)
-        if not numbers:
-            return None
-        slot = join([self._slots[number] for number in numbers])
-        for number in numbers:
-            self.empty.put(number, 0.0)
-        return slot if self.settings.learn_terminal_reward else without_terminal_rewards(slot)
+    def batches(self) -> Iterator[Batch]:
+        """One batch of copies, if there are enough segments within a short wait; else none."""
+        numbers = self.full.take_together(self.num_joined, patience_seconds=_PATIENCE_SECONDS)
+        if numbers:
+            batch = self._batch(numbers)
+            for number in numbers:
+                self.empty.put(number, 0.0)
+            yield batch
 
-    def batch(self, experience: Experience, agent_steps: int, update: int) -> Batch:
-        """All steps of joined segments, or all but the last ones of games."""
-        slot = experience.slot
-        named = {**slot.columns, **experience.columns}
+    def _batch(self, numbers: Sequence[int]) -> Batch:
+        """All steps of these segments, or all but the last ones of games."""
+        slots = [self._slots[number] for number in numbers]
+        joined = join(slots)
+        prepared = side_by_side([self._prepared[number] for number in numbers])
+        named = {**joined.columns, **prepared, "version": joined.version}
         kept: slice | Tensor = slice(None)
         if not self.settings.learn_terminal_reward:
-            kept = (~slot.terminal).flatten().nonzero().flatten()
+            kept = (~joined.terminal).flatten().nonzero().flatten()
+        with self._counting:
+            update, self._num_batches = self._num_batches, self._num_batches + 1
         return Batch(
-            observations=slot.observations()[kept],
-            actions=slot.actions.flatten()[kept],
+            observations=joined.observations()[kept],
+            actions=joined.actions.flatten()[kept],
             columns={name: column.flatten(0, 1)[kept] for name, column in named.items()},
-            agent_steps=agent_steps,
+            agent_steps=max(slot.agent_steps_after for slot in slots),
             update=update,
         )
+
+    def feedback(self, batch: Batch, priorities: Tensor | None) -> None:
+        """Segments have no priorities."""
+
+    def state(self) -> State:
+        """Segments that wait are not kept: they are seconds of play."""
+        return {"num_batches": self._num_batches}
+
+    def load(self, state: State) -> None:
+        self._num_batches = state["num_batches"]
 
     def close(self) -> None:
         """Wakes every thread that waits."""
@@ -138,28 +144,27 @@ class SegmentQueue:
 
 
 def join(slots: Sequence[Slot]) -> Slot:
-    """Copies of segments side by side, as one slot [T, sum of B]; its versions are [T, B] too."""
-    sizes = [slot.actions.shape[1] for slot in slots]
-    first_envs = [sum(sizes[:place]) for place in range(len(slots))]
+    """Copies of segments as one slot [T, sum of B], without what only `prepare` reads.
 
-    arrays: dict[str, Any] = {
-        name: torch.cat([getattr(slot, name) for slot in slots], dim=1) for name in _SIDE_BY_SIDE
-    }
-    first = slots[0]
+    Its versions are [T, B] too.
+    """
+    first, sizes = slots[0], [slot.actions.shape[1] for slot in slots]
+    arrays: dict[str, Any] = side_by_side(
+        [{name: getattr(slot, name) for name in _SIDE_BY_SIDE} for slot in slots]
+    )
     joined = replace(
         first,
         **arrays,
         version=torch.cat(
             [s.version[:, None].expand(-1, size) for s, size in zip(slots, sizes, strict=True)], 1
         ),
-        columns={n: torch.cat([slot.columns[n] for slot in slots], 1) for n in first.columns},
-        last={n: torch.cat([slot.last[n] for slot in slots]) for n in first.last},
-        finals=first.finals.emptied(),
+        columns=side_by_side([slot.columns for slot in slots]),
         starts=first.starts.emptied(),
+        finals=first.finals.emptied(),
+        last={},
     )
-    for slot, env in zip(slots, first_envs, strict=True):
-        joined.finals.extend(slot.finals, env=env)
-        joined.starts.extend(slot.starts, env=env)
+    for place, slot in enumerate(slots):
+        joined.starts.extend(slot.starts, env=sum(sizes[:place]))
     return joined
 
 
@@ -169,6 +174,6 @@ _SIDE_BY_SIDE = (
 )
 
 
-def without_terminal_rewards(slot: Slot) -> Slot:
-    """The same segments where the reward of a game's last step was never seen."""
-    return replace(slot, reward=torch.where(slot.terminal, 0.0, slot.reward))
+def side_by_side(columns: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
+    """Copies of arrays [T, B, ...] of the same names, joined by environments."""
+    return {name: torch.cat([each[name] for each in columns], dim=1) for name in columns[0]}
