@@ -139,11 +139,6 @@ def choose_actions(logits: Tensor, uniforms: Tensor, choice: Choice) -> Tensor:
     return categorical(logits, uniforms)
 
 
-def log_probability(log_all: Tensor, actions: Tensor) -> Tensor:
-    """Log-probabilities [N] of the actions taken, from those of all actions [N, A]."""
-    return log_all.gather(-1, actions[:, None]).squeeze(-1)
-
-
 def epsilon_greedy(q: Tensor, epsilon: float, uniforms: Tensor) -> Tensor:
     """Actions [N]: the best of q [N, A], or with chance epsilon any; uniforms [N, 2]."""
     num_actions = q.shape[-1]

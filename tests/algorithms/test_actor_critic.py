@@ -15,7 +15,7 @@ from stable_baselines3.common.sb2_compat.rmsprop_tf_like import RMSpropTFLike
 from torch.testing import assert_close
 
 from algorithms.tiny import LikeSb3, Nothing, Tiny, filled_slot
-from scanline.algorithms import ActorCritic, fused
+from scanline.algorithms import ActorCritic
 from scanline.parameters import LocalParameters, OptimiserSettings
 from scanline.records import ActContext, Batch, PolicyValue, Views
 from updating import apply_at
@@ -94,10 +94,9 @@ def test_one_native_call_equals_the_operations(algorithm: ActorCritic) -> None:
 
 def test_actions_of_another_type_are_left_to_operations() -> None:
     batch = random_batch()
-    outputs, returns = Tiny()(batch.observations), batch.columns["returns"]
-    numbers = {"entropy_coef": 0.01, "value_coef": 0.5, "scale": 1.0}
-    assert fused.actor_critic(outputs, batch.actions, returns, **numbers) is not None
-    assert fused.actor_critic(outputs, batch.actions.int(), returns, **numbers) is None
+    outputs = Tiny()(batch.observations)
+    assert ActorCritic().native_terms(outputs, batch) is not None
+    assert ActorCritic().native_terms(outputs, replace(batch, actions=batch.actions.int())) is None
 
 
 def test_actions_that_do_not_exist_are_refused() -> None:

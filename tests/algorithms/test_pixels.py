@@ -28,7 +28,7 @@ def test_mean_and_deviation_are_those_of_all_frames_that_steps_gave() -> None:
     state, seen = pixels.initial(SPACES), []
     for seed in range(3):
         slot = random_slot(seed)
-        state = pixels.noted(state, slot)
+        state = pixels.counted(state, slot)
         seen.append(slot.frames[2:].flatten(0, 1).numpy().astype(np.float64))
     frames = np.concatenate(seen)
     mean, deviation = pixels.moments(state)
@@ -67,8 +67,8 @@ def test_learners_that_average_their_states_agree_on_the_mean_over_all_frames() 
     whole = mine = other = pixels.initial(SPACES)
     for seed in range(2):
         slot = random_slot(seed)
-        whole = pixels.noted(whole, slot)
-        halves = [pixels.noted(mine, slot.part(0, 5, slice(2 * n, 2 * n + 2))) for n in range(2)]
+        whole = pixels.counted(whole, slot)
+        halves = [pixels.counted(mine, slot.part(0, 5, slice(2 * n, 2 * n + 2))) for n in range(2)]
         mine = other = {name: (halves[0][name] + halves[1][name]) / 2 for name in whole}
     for got, expected in zip(pixels.moments(other), pixels.moments(whole), strict=True):
         assert torch.equal(got, expected)
@@ -103,7 +103,7 @@ def test_acting_and_learning_read_normalised_pixels_only_where_asked(kind: type)
 def test_both_observations_of_a_replayed_pair_are_normalised(kind: type) -> None:
     algorithm, slot = kind(normalise_pixels=True), random_slot(0)
     live, target = (build("mlp", SPACES, algorithm.head, seed=seed) for seed in range(2))
-    views = Views(live, target, state=pixels.noted(pixels.initial(SPACES), slot))
+    views = Views(live, target, state=pixels.counted(pixels.initial(SPACES), slot))
     read: list[torch.Tensor] = []
     for network in (live, target):
         network.register_forward_pre_hook(lambda _, args: read.append(args[0]))

@@ -3,20 +3,22 @@
 Takes a rollout and gives n-step returns (`prepare`), then a batch and gives the loss.
 Knows no optimiser, buffer, process or environment.
 
-One loss serves four systems; they differ in who collects, how the batch is reduced, and in small
-numbers (factors, an epsilon inside the logarithm), all of which are settings here.
+One loss serves four systems; they differ in how steps are collected, how the batch is reduced, and
+in small numbers (factors, an epsilon inside the logarithm), which are settings here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor
 
 from .. import returns
+from .._native import actor_critic
+from ..native_arrays import is_readable, unchecked_spans
 from ..records import (
     ActContext,
     Acted,
@@ -30,14 +32,23 @@ from ..records import (
     Spaces,
     Views,
 )
-from . import fused, pixels
-from .interface import Defaults, trajectory_of
+from .interface import taken, trajectory_of
+from .pixels import PixelNormalising
 
 LogForm = Literal["exact", "plain", "added", "floor"]
 
 
+class Terms(NamedTuple):
+    """Losses by name, and means over the batch; floats where they are known at once."""
+
+    losses: Mapping[str, Tensor]
+    policy: Tensor | float
+    value: Tensor | float
+    entropy: Tensor | float
+
+
 @dataclass(frozen=True, kw_only=True)
-class ActorCritic(Defaults):
+class ActorCritic(PixelNormalising):
     """Policy gradient with a value baseline, an entropy bonus and a squared value error."""
 
     discount: float = 0.99
@@ -66,8 +77,6 @@ class ActorCritic(Defaults):
     separate_losses: bool = False
     """Whether policy and value have an optimiser each, both over all weights: GA3C's dual RMSProp;
     else one for the sum of their losses."""
-    normalise_pixels: bool = False
-    """Whether pixels get mean 0 and deviation 1, each by its own statistics over the run."""
 
     def __post_init__(self) -> None:
         if self.min_policy < 0:
@@ -94,19 +103,12 @@ class ActorCritic(Defaults):
         if self.min_policy:
             outputs = outputs._replace(logits=self._probabilities(outputs.logits).log())
         acted = super().act(outputs, context)
-        return (
-            Acted(acted.actions, {"value": outputs.value}) if self.bootstrap == "acting" else acted
-        )
-
-    def init(self, spaces: Spaces) -> Mapping[str, Tensor]:
-        return pixels.initial(spaces) if self.normalise_pixels else {}
-
-    def inputs(self, views: Views, observations: Tensor) -> Tensor:
-        return pixels.normalised(views.state, observations) if views.state else observations
+        columns = {"value": outputs.value} if self.bootstrap == "acting" else {}
+        return Acted(acted.actions, columns)
 
     def prepare(self, views: Views, slot: Slot) -> Experience:
-        state = pixels.noted(views.state, slot) if self.normalise_pixels else None
-        return Experience(slot, {"returns": self._returns(views, slot)}, state)
+        columns = {"returns": self._returns(views, slot)}
+        return Experience(slot, columns, self.next_state(views, slot))
 
     def _returns(self, views: Views, slot: Slot) -> Tensor:
         trajectory = trajectory_of(self, views, slot, slot.last.get("value"))
@@ -118,7 +120,7 @@ class ActorCritic(Defaults):
 
     def loss(self, views: Views, batch: Batch) -> LossResult:
         outputs: PolicyValue = views.live(self.inputs(views, batch.observations))
-        terms = self._fused_terms(outputs, batch) or self._terms(outputs, batch)
+        terms = self.native_terms(outputs, batch) or self.torch_terms(outputs, batch)
         metrics = {
             "losses/policy_loss": terms.policy,
             "losses/value_loss": terms.value,
@@ -126,21 +128,30 @@ class ActorCritic(Defaults):
         }
         return LossResult(terms.losses, metrics)
 
-    def _fused_terms(self, outputs: PolicyValue, batch: Batch) -> fused.Terms | None:
-        if self.log_form != "exact" or self.min_policy or self.separate_losses:
-            return None
-        return fused.actor_critic(
-            outputs,
-            batch.actions,
-            batch.columns["returns"],
-            entropy_coef=self.entropy_coef,
-            value_coef=self.value_coef,
-            scale=self.loss_scale / (1 if self.reduction == "sum" else len(batch.actions)),
-        )
+    def native_terms(self, outputs: PolicyValue, batch: Batch) -> Terms | None:
+        """Loss and gradient in one native call; None where `torch_terms` must do it.
 
-    def _terms(self, outputs: PolicyValue, batch: Batch) -> fused.Terms:
+        An operation of PyTorch takes 20 microseconds between kernels that fill the caches, and
+        this loss with its backward pass has thirty.
+        """
+        logits, values = outputs
+        floats = (logits, values, batch.columns["returns"])
+        has_form = self.log_form == "exact" and not self.min_policy and not self.separate_losses
+        is_native = all(map(is_readable, floats)) and is_readable(batch.actions, torch.int64)
+        if not has_form or not is_native:
+            return None
+        gradients = torch.empty_like(logits), torch.empty_like(values)
+        scale = self.loss_scale / (1 if self.reduction == "sum" else len(batch.actions))
+        arrays = unchecked_spans(*floats, batch.actions, *gradients)
+        policy, entropy, value = actor_critic(*arrays, self.entropy_coef, self.value_coef, scale)
+        total = scale * (policy - self.entropy_coef * entropy + self.value_coef * value)
+        loss = _KnownGradient.apply(total, gradients, logits, values)  # type: ignore[no-untyped-call]
+        num = max(len(values), 1)
+        return Terms({"all": loss}, policy / num, value / num, entropy / num)
+
+    def torch_terms(self, outputs: PolicyValue, batch: Batch) -> Terms:
         log_all, probabilities = self._log_probabilities(outputs.logits)
-        log_taken = log_all.gather(-1, batch.actions[:, None]).squeeze(-1)
+        log_taken = taken(log_all, batch.actions)
         error = batch.columns["returns"] - outputs.value
         policy = -log_taken * error.detach()
         entropy = -(probabilities * log_all).sum(-1)
@@ -148,7 +159,7 @@ class ActorCritic(Defaults):
         parts = policy - self.entropy_coef * entropy, self.value_coef * value
         totals = parts if self.separate_losses else (parts[0] + parts[1],)
         losses = dict(zip(self.losses, map(self._reduced, totals), strict=True))
-        return fused.Terms(losses, *(each.detach().mean() for each in (policy, value, entropy)))
+        return Terms(losses, *(each.detach().mean() for each in (policy, value, entropy)))
 
     def _reduced(self, total: Tensor) -> Tensor:
         return self.loss_scale * (total.sum() if self.reduction == "sum" else total.mean())
@@ -170,3 +181,21 @@ class ActorCritic(Defaults):
         if not self.min_policy:
             return probabilities
         return (probabilities + self.min_policy) / (1.0 + self.min_policy * logits.shape[-1])
+
+
+class _KnownGradient(torch.autograd.Function):
+    """A loss whose gradient was computed with it."""
+
+    @staticmethod
+    def forward(
+        context: Any, loss: float, gradients: tuple[Tensor, ...], *inputs: Tensor
+    ) -> Tensor:
+        context.gradients = gradients
+        return torch.scalar_tensor(loss)
+
+    @staticmethod
+    def backward(context: Any, *upstream: Any) -> tuple[Any, ...]:
+        factor = float(upstream[0])
+        if factor == 1.0:
+            return None, None, *context.gradients
+        return None, None, *(each * factor for each in context.gradients)

@@ -11,33 +11,24 @@ epsilon-greedily.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 import torch
 from torch import Tensor
 
-from ..random import Choice
 from ..records import ActContext, Acted, Batch, LossResult, QDistribution, Views
-from .exploration import EpsilonGreedy
-from .projection import project, support
-from .replayed import Replayed, followed, target_of, weighted
+from .dqn import QLearning, weighted
 
 
 @dataclass(frozen=True, kw_only=True)
-class CategoricalDqn(Replayed):
+class CategoricalDqn(QLearning):
     """Distributional Q-learning with a target network; double and dueling as settings."""
 
-    exploration: EpsilonGreedy = field(default_factory=EpsilonGreedy)
-    """How often actions are random."""
     v_min: float = -10.0
     """Return of the lowest atom."""
     v_max: float = 10.0
     """Return of the highest atom."""
-    double: bool = False
-    """Whether the live network chooses the next action and the target only values it."""
-    dueling: bool = False
-    """Whether the network has separate streams for value and advantage."""
     priority_form: Literal["cross-entropy", "kl"] = "cross-entropy"
     """What a priority measures: the loss itself, or the loss without the target's entropy."""
 
@@ -53,10 +44,6 @@ class CategoricalDqn(Replayed):
     def head(self) -> str:
         return "dueling-categorical" if self.dueling else "categorical"
 
-    @property
-    def evaluation_choice(self) -> Choice:
-        return self.exploration.evaluation_choice
-
     def act(self, outputs: QDistribution, context: ActContext) -> Acted:
         return self.exploration.act(self.expected(outputs.logits), context)
 
@@ -66,7 +53,7 @@ class CategoricalDqn(Replayed):
 
     def loss(self, views: Views, batch: Batch) -> LossResult:
         outputs: QDistribution = views.live(self.inputs(views, batch.observations))
-        logits = taken(outputs.logits, batch.actions)
+        logits = of_actions(outputs.logits, batch.actions)
         target = self.target(views, batch)
         losses = -(target * torch.log_softmax(logits, dim=-1)).sum(dim=-1)
         priorities = losses.detach()
@@ -81,14 +68,38 @@ class CategoricalDqn(Replayed):
     @torch.no_grad()
     def target(self, views: Views, batch: Batch) -> Tensor:
         """Projected probabilities [N, K] of the best action of what follows."""
-        following = self.inputs(views, followed(batch))
-        logits: Tensor = target_of(views)(following).logits
-        chooser: Tensor = views.live(following).logits if self.double else logits
-        best = taken(logits, self.expected(chooser).argmax(dim=-1))
+        outputs, chooser = self.next_outputs(views, batch)
+        best = of_actions(outputs.logits, self.expected(chooser.logits).argmax(dim=-1))
         reward, discount = batch.columns["reward"], batch.columns["discount"]
         return project(torch.softmax(best, dim=-1), reward, discount, self.v_min, self.v_max)
 
 
-def taken(logits: Tensor, actions: Tensor) -> Tensor:
+def of_actions(logits: Tensor, actions: Tensor) -> Tensor:
     """Logits [N, K] of one action each, from [N, A, K]."""
     return logits[torch.arange(len(actions), device=logits.device), actions]
+
+
+def project(
+    probabilities: Tensor, reward: Tensor, discount: Tensor, v_min: float, v_max: float
+) -> Tensor:
+    """Target probabilities [N, K] from [N, K] ones, rewards [N] and discounts [N].
+
+    The categorical Bellman update (Bellemare 2017): the mass of an atom z moves to r + discount z,
+    is clipped to the ends, and is shared by the two nearest atoms in proportion to their nearness.
+    """
+    num_atoms = probabilities.shape[-1]
+    spacing = (v_max - v_min) / (num_atoms - 1)
+    moved = reward[:, None] + discount[:, None] * support(v_min, v_max, probabilities)
+    place = ((moved.clamp(v_min, v_max) - v_min) / spacing).clamp(0, num_atoms - 1)  # [N, K]
+    lower = place.floor()
+    above = place - lower  # share of the upper neighbour; 0 where an atom is met exactly
+    below = lower.long()
+    upper = (below + 1).clamp(max=num_atoms - 1)
+    projected = torch.zeros_like(probabilities)
+    projected.scatter_add_(1, below, probabilities * (1 - above))
+    return projected.scatter_add_(1, upper, probabilities * above)
+
+
+def support(v_min: float, v_max: float, like: Tensor) -> Tensor:
+    """The atoms' values [K], as many and of the same kind as in `like` [..., K]."""
+    return torch.linspace(v_min, v_max, like.shape[-1], dtype=like.dtype, device=like.device)

@@ -17,25 +17,63 @@ from torch import Tensor
 from torch.nn import functional
 
 from ..random import Choice
-from ..records import ActContext, Acted, Batch, LossResult, QValues, Views
+from ..records import ActContext, Acted, Batch, LossResult, Outputs, QValues, Views
 from .exploration import EpsilonGreedy
-from .replayed import Replayed, followed, target_of, weighted
+from .interface import taken
+from .pixels import PixelNormalising
 
 
 @dataclass(frozen=True, kw_only=True)
-class Dqn(Replayed):
-    """Q-learning with a target network; double and dueling as settings."""
+class QLearning(PixelNormalising):
+    """Acts epsilon-greedily and learns from replayed pairs with a target network."""
 
     exploration: EpsilonGreedy = field(default_factory=EpsilonGreedy)
     """How often actions are random."""
-    loss_form: Literal["squared", "huber"] = "huber"
-    """Half the squared error, or the same up to `huber_width` and linear beyond."""
-    huber_width: float = 1.0
-    """Error at which the Huber loss becomes linear."""
     double: bool = False
     """Whether the live network chooses the next action and the target only values it."""
     dueling: bool = False
     """Whether the network has separate streams for value and advantage."""
+
+    @property
+    def evaluation_choice(self) -> Choice:
+        return self.exploration.evaluation_choice
+
+    def next_outputs(self, views: Views, batch: Batch) -> tuple[Outputs, Outputs]:
+        """Of the next observations: what values the best action, and what chooses it."""
+        if views.target is None:
+            raise ValueError(
+                "This algorithm needs a target network, but views.target is empty; keep a lagged "
+                "copy in the parameters (target_agent_steps)."
+            )
+        if batch.next_observations is None:
+            raise ValueError(
+                "This algorithm learns from pairs, but the batch has no next_observations; "
+                "use a replay as store."
+            )
+        observations = self.inputs(views, batch.next_observations)
+        outputs: Outputs = views.target(observations)
+        return outputs, views.live(observations) if self.double else outputs
+
+
+def weighted(losses: Tensor, weights: Tensor | None, reduction: str) -> Tensor:
+    """One loss of losses [N], each times its importance weight if there are any.
+
+    The mean divides by the number of items, not by the sum of weights: a batch of rare steps is
+    meant to count less.
+    """
+    if weights is not None:
+        losses = losses * weights
+    return losses.sum() if reduction == "sum" else losses.mean()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dqn(QLearning):
+    """Q-learning with a target network; double and dueling as settings."""
+
+    loss_form: Literal["squared", "huber"] = "huber"
+    """Half the squared error, or the same up to `huber_width` and linear beyond."""
+    huber_width: float = 1.0
+    """Error at which the Huber loss becomes linear."""
     reduction: Literal["mean", "sum"] = "mean"
     """Whether the batch is averaged or summed; a learning rate belongs to one of them."""
 
@@ -51,16 +89,12 @@ class Dqn(Replayed):
     def head(self) -> str:
         return "dueling" if self.dueling else "q"
 
-    @property
-    def evaluation_choice(self) -> Choice:
-        return self.exploration.evaluation_choice
-
     def act(self, outputs: QValues, context: ActContext) -> Acted:
         return self.exploration.act(outputs.q, context)
 
     def loss(self, views: Views, batch: Batch) -> LossResult:
         outputs: QValues = views.live(self.inputs(views, batch.observations))
-        value = outputs.q.gather(1, batch.actions[:, None]).squeeze(1)
+        value = taken(outputs.q, batch.actions)
         error = value - self.target(views, batch)
         losses = self._errors(error)
         metrics = {
@@ -73,10 +107,8 @@ class Dqn(Replayed):
     @torch.no_grad()
     def target(self, views: Views, batch: Batch) -> Tensor:
         """Reward plus discounted value of what follows, [N]."""
-        following = self.inputs(views, followed(batch))
-        q: Tensor = target_of(views)(following).q
-        chooser: Tensor = views.live(following).q if self.double else q
-        best = q.gather(1, chooser.argmax(dim=1, keepdim=True)).squeeze(1)
+        outputs, chooser = self.next_outputs(views, batch)
+        best = taken(outputs.q, chooser.q.argmax(dim=1))
         return batch.columns["reward"] + batch.columns["discount"] * best
 
     def _errors(self, error: Tensor) -> Tensor:

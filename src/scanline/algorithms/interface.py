@@ -28,6 +28,11 @@ class Defaults:
     def head(self) -> str:
         return "policy-value"
 
+    @property
+    def losses(self) -> tuple[str, ...]:
+        """Names of the losses, each of which moves all weights."""
+        return ("all",)
+
     def columns(self, spaces: Spaces) -> Mapping[str, Column]:
         return {}
 
@@ -49,6 +54,11 @@ class Defaults:
 
     def prepare(self, views: Views, slot: Slot) -> Experience:
         return Experience(slot)
+
+
+def taken(log_all: Tensor, actions: Tensor) -> Tensor:
+    """Log-probabilities [N] of the actions taken, from those of all actions [N, A]."""
+    return log_all.gather(-1, actions[:, None]).squeeze(-1)
 
 
 def trajectory_of(

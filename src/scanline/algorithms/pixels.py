@@ -1,7 +1,7 @@
 """Running mean and deviation of every pixel, as CuLE normalises its input.
 
 Takes the frames of each rollout; gives counts and sums as an algorithm's state, and observations
-with mean 0 and deviation 1 per pixel as floats.
+with mean 0 and deviation 1 per pixel as floats. Algorithms derive from `PixelNormalising`.
 Knows no network and no loss.
 
 The state holds sums, not means. Sums of bytes are exact in double precision, so their order does
@@ -11,18 +11,41 @@ not matter, and learners that average their states agree on the mean over all th
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from .._native import normalise
 from ..native_arrays import has_contiguous_planes, images, span
-from ..records import Slot, Spaces
+from ..records import Experience, Slot, Spaces, Views
+from .interface import Defaults
 
 _FIRST_MEAN, _FIRST_DEVIATION = 127.5, 128.0
-"""Until a frame was counted: (x - 127.5) / 128, as CuLE does without normalising."""
+"""Before the first frame is counted: (x - 127.5) / 128, as CuLE does without normalising."""
 _LEAST_DEVIATION = 1.0
 """Grey levels. A pixel that has hardly ever changed is not blown up when it first does."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PixelNormalising(Defaults):
+    """An algorithm that can normalise pixels; a frame is counted once, when its step is stored."""
+
+    normalise_pixels: bool = False
+    """Whether pixels get mean 0 and deviation 1, each by its own statistics over the run."""
+
+    def init(self, spaces: Spaces) -> Mapping[str, Tensor]:
+        return initial(spaces) if self.normalise_pixels else {}
+
+    def inputs(self, views: Views, observations: Tensor) -> Tensor:
+        return normalised(views.state, observations) if views.state else observations
+
+    def prepare(self, views: Views, slot: Slot) -> Experience:
+        return Experience(slot, state=self.next_state(views, slot))
+
+    def next_state(self, views: Views, slot: Slot) -> Mapping[str, Tensor] | None:
+        """The statistics with the slot's frames, for the experience of `prepare`."""
+        return counted(views.state, slot) if self.normalise_pixels else None
 
 
 def initial(spaces: Spaces) -> dict[str, Tensor]:
@@ -39,8 +62,8 @@ def initial(spaces: Spaces) -> dict[str, Tensor]:
     }
 
 
-def noted(state: Mapping[str, Tensor], slot: Slot) -> dict[str, Tensor]:
-    """The state after the frames that the slot's steps gave."""
+def counted(state: Mapping[str, Tensor], slot: Slot) -> dict[str, Tensor]:
+    """The state with the frames of this slot's steps added."""
     frames = slot.frames[slot.stack :]  # [T, B, *frame]
     total, square = torch.zeros_like(state["pixel_sum"]), torch.zeros_like(state["pixel_sum"])
     num_frames = frames.shape[0] * frames.shape[1] if slot.valid is None else slot.valid.sum()

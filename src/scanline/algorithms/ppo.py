@@ -34,15 +34,15 @@ from ..records import (
     Views,
 )
 from ..schedules import Linear
-from . import pixels
-from .interface import Defaults, trajectory_of
+from .interface import taken, trajectory_of
+from .pixels import PixelNormalising
 
 _EPSILON = 1e-8
 """What keeps the deviation of equal advantages from zero."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ppo(Defaults):
+class Ppo(PixelNormalising):
     """Clipped policy gradient with generalised advantages."""
 
     discount: float = 0.99
@@ -63,8 +63,6 @@ class Ppo(Defaults):
     """Weight of the entropy bonus."""
     value_coef: float = 0.5
     """Weight of the squared value error, which is not halved."""
-    normalise_pixels: bool = False
-    """Whether pixels get mean 0 and deviation 1, each by its own statistics over the run."""
 
     def __post_init__(self) -> None:
         for name in ("discount", "gae_lambda"):
@@ -81,12 +79,6 @@ class Ppo(Defaults):
     def columns(self, spaces: Spaces) -> Mapping[str, Column]:
         return {"log_probability": Column(), "value": Column()}
 
-    def init(self, spaces: Spaces) -> Mapping[str, Tensor]:
-        return pixels.initial(spaces) if self.normalise_pixels else {}
-
-    def inputs(self, views: Views, observations: Tensor) -> Tensor:
-        return pixels.normalised(views.state, observations) if views.state else observations
-
     def spanning(self, agent_steps: int) -> Self:
         if self.clip_anneal == "none" or self.clip_anneal_agent_steps:
             return self
@@ -94,8 +86,8 @@ class Ppo(Defaults):
 
     def act(self, outputs: Outputs, context: ActContext) -> Acted:
         actions = random.choose_actions(outputs.logits, context.uniforms, context.choice)
-        taken = random.log_probability(torch.log_softmax(outputs.logits, dim=-1), actions)
-        return Acted(actions, {"log_probability": taken, "value": outputs.value})
+        log_taken = taken(torch.log_softmax(outputs.logits, dim=-1), actions)
+        return Acted(actions, {"log_probability": log_taken, "value": outputs.value})
 
     def prepare(self, views: Views, slot: Slot) -> Experience:
         value = slot.columns["value"]
@@ -104,13 +96,13 @@ class Ppo(Defaults):
         target = advantage + value
         if self.normalise_advantages == "rollout":
             advantage = normalised(advantage, slot.valid)
-        state = pixels.noted(views.state, slot) if self.normalise_pixels else None
-        return Experience(slot, {"advantage": advantage, "returns": target}, state)
+        columns = {"advantage": advantage, "returns": target}
+        return Experience(slot, columns, self.next_state(views, slot))
 
     def loss(self, views: Views, batch: Batch) -> LossResult:
         outputs: PolicyValue = views.live(self.inputs(views, batch.observations))
         log_all = torch.log_softmax(outputs.logits, dim=-1)
-        change = random.log_probability(log_all, batch.actions) - batch.columns["log_probability"]
+        change = taken(log_all, batch.actions) - batch.columns["log_probability"]
         clip = self.clip_at(batch.agent_steps)
         policy = self._policy_loss(change.exp(), batch.columns["advantage"], clip)
         value = self._value_loss(outputs.value, batch, clip)

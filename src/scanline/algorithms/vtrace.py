@@ -24,7 +24,6 @@ from ..records import (
     Acted,
     Batch,
     Column,
-    Experience,
     LossResult,
     Outputs,
     PolicyValue,
@@ -32,12 +31,12 @@ from ..records import (
     Spaces,
     Views,
 )
-from . import pixels
-from .interface import Defaults, trajectory_of
+from .interface import taken, trajectory_of
+from .pixels import PixelNormalising
 
 
 @dataclass(frozen=True, kw_only=True)
-class Vtrace(Defaults):
+class Vtrace(PixelNormalising):
     """Actor-critic with importance ratios that are clipped from above."""
 
     discount: float = 0.99
@@ -45,15 +44,13 @@ class Vtrace(Defaults):
     rho_clip: float = 1.0
     """Largest ratio that weighs a step's own error: it decides which policy is evaluated."""
     c_clip: float = 1.0
-    """Largest ratio that hands later errors back: it decides how fast; at most `rho_clip`."""
+    """Largest ratio that weighs later errors: it decides how fast; at most `rho_clip`."""
     entropy_coef: float = 0.01
     """Weight of the entropy bonus."""
     value_coef: float = 0.5
     """Weight of the squared value error."""
     least_probability: float = 1e-5
     """Probabilities in the ratio stay this far from 0 and 1."""
-    normalise_pixels: bool = False
-    """Whether pixels get mean 0 and deviation 1, each by its own statistics over the run."""
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.discount <= 1.0:
@@ -71,20 +68,10 @@ class Vtrace(Defaults):
     def columns(self, spaces: Spaces) -> Mapping[str, Column]:
         return {"log_probability": Column()}
 
-    def init(self, spaces: Spaces) -> Mapping[str, Tensor]:
-        return pixels.initial(spaces) if self.normalise_pixels else {}
-
-    def inputs(self, views: Views, observations: Tensor) -> Tensor:
-        return pixels.normalised(views.state, observations) if views.state else observations
-
     def act(self, outputs: Outputs, context: ActContext) -> Acted:
         actions = random.choose_actions(outputs.logits, context.uniforms, context.choice)
-        taken = random.log_probability(torch.log_softmax(outputs.logits, dim=-1), actions)
-        return Acted(actions, {"log_probability": self._bounded(taken)})
-
-    def prepare(self, views: Views, slot: Slot) -> Experience:
-        state = pixels.noted(views.state, slot) if self.normalise_pixels else None
-        return Experience(slot, state=state)
+        log_taken = taken(torch.log_softmax(outputs.logits, dim=-1), actions)
+        return Acted(actions, {"log_probability": self._bounded(log_taken)})
 
     def loss(self, views: Views, batch: Batch) -> LossResult:
         slot = batch.slot
@@ -93,7 +80,7 @@ class Vtrace(Defaults):
         outputs: PolicyValue = views.live(self.inputs(views, batch.observations))
         value = outputs.value.view(num_steps + 1, num_envs)
         log_all = torch.log_softmax(outputs.logits[: num_steps * num_envs], dim=-1)
-        log_taken = random.log_probability(log_all, batch.actions).view_as(slot.actions)
+        log_taken = taken(log_all, batch.actions).view_as(slot.actions)
         change = self._bounded(log_taken.detach()) - slot.columns["log_probability"]
         target = self._targets(views, slot, value.detach(), change.exp())
         policy = -(log_taken * target.advantage).mean()
