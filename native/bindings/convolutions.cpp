@@ -8,7 +8,7 @@
 
 #include "../layers/pass_pool.h"
 #include "dense_layers.h"
-#include "pictures.h"
+#include "images.h"
 
 namespace nb = nanobind;
 
@@ -29,18 +29,18 @@ class PyConvPass {
 
   void clear() { pass_->clear(); }
 
-  // `keep` is false for pictures without a backward pass. `finite`: whether all weights are; it is
-  // read with the first pictures of a pass.
-  void forward(const Pictures& pictures, const Spans& weights, const Spans& rows, bool keep,
+  // `keep` is false for images without a backward pass. `finite`: whether all weights are; it is
+  // read with the first images of a pass.
+  void forward(const Images& images, const Spans& weights, const Spans& rows, bool keep,
                bool finite) {
-    Call call = call_of(num_of(pictures), weights, rows);
+    Call call = call_of(num_of(images), weights, rows);
     call.convs.are_finite = finite;
     const DenseWeights* const dense = call.dense.units ? &call.dense : nullptr;
     nb::gil_scoped_release release;
     if (keep) {
-      pass_->forward(pictures.frames, call.num, call.convs, dense, floats(rows[0]));
+      pass_->forward(images.frames, call.num, call.convs, dense, floats(rows[0]));
     } else {
-      pass_->infer(pictures.frames, call.num, call.convs, dense, floats(rows[0]));
+      pass_->infer(images.frames, call.num, call.convs, dense, floats(rows[0]));
     }
     if (call.outputs) call.outputs->forward();
   }
@@ -49,7 +49,7 @@ class PyConvPass {
   // `gradients` have the order of the weights.
   void backward(const Spans& weights, const Spans& rows, const Spans& out_gradients,
                 const Spans& gradients) {
-    const Call call = call_of(pass_->num_pictures(), weights, rows);
+    const Call call = call_of(pass_->num_images(), weights, rows);
     check_weights(gradients, weights);
     const Spans for_outputs = from(gradients, num_conv_arrays() + 2);
     if (call.outputs) {
@@ -57,8 +57,8 @@ class PyConvPass {
     } else if (out_gradients.size() != 1 || out_gradients[0].second != rows[0].second) {
       throw_value_error("there must be a gradient for every row.");
     }
-    if (call.dense.units && pass_->num_dense_pictures() != pass_->num_pictures())
-      throw_value_error("not all pictures of this pass went through a dense layer.");
+    if (call.dense.units && pass_->num_dense_images() != pass_->num_images())
+      throw_value_error("not all images of this pass went through a dense layer.");
     nb::gil_scoped_release release;
     const float* row_gradients = floats(out_gradients[0]);
     if (call.outputs) {
@@ -109,12 +109,12 @@ class PyConvPass {
                     for_convs);
   }
 
-  i32 num_of(const Pictures& pictures) const {
+  i32 num_of(const Images& images) const {
     const ConvShape& first = pool_->shapes().front();
-    if (pictures.shape[1] != first.channels || pictures.shape[2] != first.height ||
-        pictures.shape[3] != first.width)
-      throw_value_error("pictures do not have the sizes of the first convolution.");
-    return static_cast<i32>(pictures.shape[0]);
+    if (images.shape[1] != first.channels || images.shape[2] != first.height ||
+        images.shape[3] != first.width)
+      throw_value_error("images do not have the sizes of the first convolution.");
+    return static_cast<i32>(images.shape[0]);
   }
 
   i32 num_features() const { return feature_floats(pool_->shapes()); }
@@ -200,10 +200,11 @@ class PyConvStack {
 };
 
 void bind_convolutions(nb::module_& m) {
-  nb::class_<Pictures>(m, "Pictures")
-      .def(nb::init<uintptr_t, bool, Pictures::Four, Pictures::Four, float, float>(),
+  nb::class_<Images>(m, "Images")
+      .def(nb::init<uintptr_t, bool, Images::Four, Images::Four, float, float>(),
            nb::arg("address"), nb::arg("bytes"), nb::arg("shape"), nb::arg("strides"),
            nb::arg("scale"), nb::arg("offset"));
+  m.attr("Pictures") = m.attr("Images");  // the former name
   nb::class_<PyConvStack>(m, "ConvStack")
       .def(nb::init<const PyConvStack::Sizes&>(), nb::arg("sizes"))
       .def_static("refusal",

@@ -16,7 +16,7 @@
 #include "../layers/parallel_for.h"
 #include "../layers/returns.h"
 #include "dense_layers.h"
-#include "pictures.h"
+#include "images.h"
 
 namespace nb = nanobind;
 
@@ -79,18 +79,17 @@ static bool py_are_finite(const Spans& spans) {
   return are_finite(arrays);
 }
 
-static void py_normalise(const Pictures& pictures, const Span& mean, const Span& scale,
+static void py_normalise(const Images& images, const Span& mean, const Span& scale,
                          const Span& out) {
-  const i32 num = static_cast<i32>(pictures.shape[0]);
-  const i32 num_planes = static_cast<i32>(pictures.shape[1]);
-  const i32 num_pixels = static_cast<i32>(pictures.shape[2] * pictures.shape[3]);
-  if (!pictures.frames.bytes) throw_value_error("only pictures of bytes are normalised.");
+  const i32 num = static_cast<i32>(images.shape[0]);
+  const i32 num_planes = static_cast<i32>(images.shape[1]);
+  const i32 num_pixels = static_cast<i32>(images.shape[2] * images.shape[3]);
+  if (!images.frames.bytes) throw_value_error("only images of bytes are normalised.");
   check_size(mean, 1, num_pixels, "mean");
   check_size(scale, 1, num_pixels, "scale");
   check_size(out, num, num_planes * num_pixels, "out");
   nb::gil_scoped_release release;
-  normalise(pictures.frames, num, num_planes, num_pixels, {floats(mean), floats(scale)},
-            floats(out));
+  normalise(images.frames, num, num_planes, num_pixels, {floats(mean), floats(scale)}, floats(out));
 }
 
 // Of every row of `uniforms` the first is used; `actions` are 64-bit integers.

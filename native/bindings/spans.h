@@ -1,7 +1,7 @@
 // spans.h -- arrays as arguments from Python: an address and a number of elements.
 //
-// The caller (scanline.spans) keeps the memory alive and without gaps; each binding checks the
-// sizes of its spans.
+// The caller (scanline.native_arrays) keeps the memory alive and without gaps; each binding checks
+// the sizes of its spans.
 #pragma once
 
 #include <nanobind/nanobind.h>

@@ -1,7 +1,7 @@
 // conv_shape.h -- the geometry of one convolution, and of the grid of taps that it reads.
 //
 // Takes sizes as a network states them; gives derived sizes and strides. Knows no weights, no
-// pictures and no instructions.
+// images and no instructions.
 //
 // A convolution sums over taps: contiguous runs of floats. Above the first layer a tap is one pixel
 // of the layer below (all channels). In the first layer a tap is a strip: one row of the kernel,

@@ -18,17 +18,17 @@ namespace scanline {
 
 namespace {
 
-constexpr i32 kPicturesPerSegment = 128;  // bounds memory; more would share little more
+constexpr i32 kImagesPerSegment = 128;  // bounds memory; more would share little more
 constexpr i32 kOutputsPerJob = 24;
 constexpr i32 kInputsPerJob = 48;
-constexpr i32 kPicturesPerJob = 4;
-constexpr i32 kMinPicturesToWake = 8;
+constexpr i32 kImagesPerJob = 4;
+constexpr i32 kMinImagesToWake = 8;
 
 using Floats = std::vector<float>;
 
 }  // namespace
 
-// Up to 128 pictures that share one table of outputs, and their activations.
+// Up to 128 images that share one table of outputs, and their activations.
 class ConvPass::Segment {
  public:
   explicit Segment(const std::vector<ConvShape>& shapes)
@@ -49,13 +49,13 @@ class ConvPass::Segment {
   }
 
   bool accepts(const Frames& frames) const { return table_.accepts(frames); }
-  i32 num_pictures() const { return table_.num_pictures(); }
+  i32 num_images() const { return table_.num_images(); }
 
-  // Without `keep` the pictures are removed again, but their outputs stay in the table.
+  // Without `keep` the images are removed again, but their outputs stay in the table.
   void forward(const Frames& frames, i32 first, i32 num, const std::vector<Floats>& panels,
                const Weights& weights, const DenseWeights* dense, bool keep, float* rows) {
-    const i32 before = num_pictures();
-    if (num >= kMinPicturesToWake) wake_threads();
+    const i32 before = num_images();
+    if (num >= kMinImagesToWake) wake_threads();
     table_.add(frames, first, num);
     for (size_t l = 0; l < shapes_.size(); ++l) compute(l, panels[l], weights.biases[l], num);
     if (dense) {
@@ -73,16 +73,16 @@ class ConvPass::Segment {
   void backward(const std::vector<Floats>& panels, const float* feature_gradients,
                 const Gradients& gradients) {
     if (!is_finite_) fill_output_masks();
-    scatter_add(table_.output_ids(0),
-                static_cast<i64>(num_pictures()) * shapes_.back().out_pixels(), feature_gradients);
+    scatter_add(table_.output_ids(0), static_cast<i64>(num_images()) * shapes_.back().out_pixels(),
+                feature_gradients);
     backward_layers(panels, gradients);
   }
 
   void backward(const std::vector<Floats>& panels, const DenseBackward& dense, bool accumulate,
                 const Gradients& gradients) {
-    const i64 num_gradients = static_cast<i64>(num_pictures()) * dense.weights.units;
+    const i64 num_gradients = static_cast<i64>(num_images()) * dense.weights.units;
     if (!is_finite_ || !are_finite({num_gradients, dense.row_gradients})) fill_output_masks();
-    dense_.backward({num_pictures(), outputs(shapes_.size() - 1), dense.weights, full_masks_,
+    dense_.backward({num_images(), outputs(shapes_.size() - 1), dense.weights, full_masks_,
                      accumulate, dense.gradients},
                     dense.rows, dense.row_gradients);
     scatter_add(dense_.output_ids(), dense_.num_kept_pairs(), dense_.pair_gradients());
@@ -92,7 +92,7 @@ class ConvPass::Segment {
  private:
   // The distinct outputs of one layer: rows of `filters` floats by id, from 0 on.
   struct Layer {
-    i32 num = 0;           // outputs of kept pictures have ids 1 .. num
+    i32 num = 0;           // outputs of kept images have ids 1 .. num
     i32 num_computed = 0;  // outputs 1 .. num_computed have their values
     Floats outputs, gradients;
     std::vector<u64> masks;  // of the outputs
@@ -127,7 +127,7 @@ class ConvPass::Segment {
   }
 
   // Computes the outputs that are new since the last call.
-  void compute(size_t l, const Floats& panels, const float* biases, i32 num_pictures) {
+  void compute(size_t l, const Floats& panels, const float* biases, i32 num_images) {
     Layer& layer = layers_[l];
     const i32 filters = shapes_[l].filters, first = layer.num_computed + 1,
               num = table_.num_outputs(l);
@@ -151,7 +151,7 @@ class ConvPass::Segment {
           for (i32 output = from; full_masks_ && output < end; ++output)
             fill_output_mask(l, output);
         },
-        call_size(num_pictures));
+        call_size(num_images));
     is_finite_ = is_finite_ && is_finite;
   }
 
@@ -160,9 +160,9 @@ class ConvPass::Segment {
     const i32 pixels = shapes_.back().out_pixels();
     const float* const outputs = layers_.back().outputs.data();
     parallel_for(
-        ceil_div(num, kPicturesPerJob),
+        ceil_div(num, kImagesPerJob),
         [&](i32 job) {
-          for (i32 i = job * kPicturesPerJob; i < std::min(num, (job + 1) * kPicturesPerJob); ++i) {
+          for (i32 i = job * kImagesPerJob; i < std::min(num, (job + 1) * kImagesPerJob); ++i) {
             const i32* const ids = table_.output_ids(first + i);
             float* to = features + static_cast<size_t>(i * pixels) * floats;
             for (i32 p = 0; p < pixels; ++p, to += floats)
@@ -257,13 +257,13 @@ class ConvPass::Segment {
 const char* convolutions_refusal(const std::vector<ConvShape>& shapes) {
   if (const char* reason = kernels_refusal()) return reason;
   if (shapes.empty()) return "there must be a convolution";
-  if (shapes.front().width < 8) return "pictures must be at least 8 pixels wide";
+  if (shapes.front().width < 8) return "images must be at least 8 pixels wide";
   for (const ConvShape& conv : shapes) {
     if (conv.filters % kTileColumns != 0) return "filters must be a multiple of 16";
     if (conv.strip_floats() % kTileColumns != 0)
       return "kernel times channels must be a multiple of 16";
     if (conv.kernel > 8) return "kernels must be at most 8 wide";
-    if (conv.out_height() < 1 || conv.out_width() < 1) return "the pictures are too small";
+    if (conv.out_height() < 1 || conv.out_width() < 1) return "the images are too small";
   }
   return nullptr;
 }
@@ -274,14 +274,14 @@ ConvPass::~ConvPass() = default;
 
 void ConvPass::clear() {
   num_segments_ = 0;
-  num_pictures_ = num_dense_pictures_ = 0;
+  num_images_ = num_dense_images_ = 0;
 }
 
-// The last segment if it has room for these pictures, else a new one.
+// The last segment if it has room for these images, else a new one.
 ConvPass::Segment& ConvPass::segment_for(const Frames& frames, bool is_finite) {
   if (num_segments_ > 0) {
     Segment& last = *segments_[num_segments_ - 1];
-    if (last.num_pictures() < kPicturesPerSegment && last.accepts(frames)) return last;
+    if (last.num_images() < kImagesPerSegment && last.accepts(frames)) return last;
   }
   if (num_segments_ == segments_.size()) segments_.push_back(std::make_unique<Segment>(shapes_));
   segments_[num_segments_]->clear(/*full_masks=*/!is_finite);
@@ -303,24 +303,24 @@ void ConvPass::pack_weights(const Weights& weights) {
 void ConvPass::forward(const Frames& frames, i32 num, const Weights& weights,
                        const DenseWeights* dense, float* rows) {
   try {
-    add_pictures(frames, num, weights, dense, rows);
+    add_images(frames, num, weights, dense, rows);
   } catch (...) {
     clear();
     throw;
   }
 }
 
-void ConvPass::add_pictures(const Frames& frames, i32 num, const Weights& weights,
-                            const DenseWeights* dense, float* rows) {
-  if (num_pictures_ == 0) pack_weights(weights);
+void ConvPass::add_images(const Frames& frames, i32 num, const Weights& weights,
+                          const DenseWeights* dense, float* rows) {
+  if (num_images_ == 0) pack_weights(weights);
   for (i32 first = 0; first < num;) {
     Segment& segment = segment_for(frames, weights.are_finite);
-    const i32 some = std::min(num - first, kPicturesPerSegment - segment.num_pictures());
+    const i32 some = std::min(num - first, kImagesPerSegment - segment.num_images());
     segment.forward(frames, first, some, panels_, weights, dense, true, rows);
     rows += static_cast<i64>(some) * (dense ? dense->units : feature_floats(shapes_));
     first += some;
-    num_pictures_ += some;
-    if (dense) num_dense_pictures_ += some;
+    num_images_ += some;
+    if (dense) num_dense_images_ += some;
   }
 }
 
@@ -343,7 +343,7 @@ void ConvPass::backward(const Weights& weights, const float* feature_gradients,
   const std::vector<Floats> panels = begin_backward(weights, gradients);
   for (size_t s = 0; s < num_segments_; ++s) {
     segments_[s]->backward(panels, feature_gradients, gradients);
-    feature_gradients += static_cast<i64>(segments_[s]->num_pictures()) * feature_floats(shapes_);
+    feature_gradients += static_cast<i64>(segments_[s]->num_images()) * feature_floats(shapes_);
   }
 }
 
@@ -351,7 +351,7 @@ void ConvPass::backward(const Weights& weights, DenseBackward dense, const Gradi
   const std::vector<Floats> panels = begin_backward(weights, gradients);
   for (size_t s = 0; s < num_segments_; ++s) {
     segments_[s]->backward(panels, dense, s > 0, gradients);
-    const i64 num_values = static_cast<i64>(segments_[s]->num_pictures()) * dense.weights.units;
+    const i64 num_values = static_cast<i64>(segments_[s]->num_images()) * dense.weights.units;
     dense.rows += num_values;
     dense.row_gradients += num_values;
   }

@@ -23,7 +23,7 @@ struct PositionBatch {
 
 namespace {
 
-constexpr i32 kPicturesPerJob = 4;
+constexpr i32 kImagesPerJob = 4;
 constexpr i32 kPositionsPerJob = 5;
 
 // A row's stride. Rows a power of two apart would map to few cache sets: a cache line is added.
@@ -44,7 +44,7 @@ struct Scratch {
   PositionBatch batch;
   std::vector<float*> pair_gradients;     // per pair: where its gradient is written
   std::vector<const float*> weight_rows;  // rows of the weights
-  std::vector<float> sums;                // gradients of pairs that several pictures have
+  std::vector<float> sums;                // gradients of pairs that several images have
   std::vector<u64> masks;                 // of `sums`
   std::vector<float> panels;              // the position's weights, packed
 };
@@ -76,11 +76,11 @@ void FeatureDense::forward(const i32* output_ids, i32 first, i32 num, i32 max_ou
   for (i32 position = 0; position < pairs_.num_positions(); ++position)
     num_multiplied_[static_cast<size_t>(position)] = static_cast<i32>(pairs_.at(position).size());
   parallel_for(
-      ceil_div(num, kPicturesPerJob),
+      ceil_div(num, kImagesPerJob),
       [&](i32 job) {
-        const i32 end = std::min(num, (job + 1) * kPicturesPerJob);
-        for (i32 i = job * kPicturesPerJob; i < end; ++i)
-          sum_positions(pairs_.of_picture(first + i), pairs_.num_positions(), products_.data(),
+        const i32 end = std::min(num, (job + 1) * kImagesPerJob);
+        for (i32 i = job * kImagesPerJob; i < end; ++i)
+          sum_positions(pairs_.of_image(first + i), pairs_.num_positions(), products_.data(),
                         padded(dense.units), dense.biases, dense.units,
                         rows + static_cast<i64>(i) * dense.units);
       },
@@ -120,7 +120,7 @@ void FeatureDense::multiply(const SparseRows& outputs, const DenseWeights& dense
 
 void FeatureDense::backward(const BackwardArgs& args, const float* rows,
                             const float* row_gradients) {
-  const i32 num = args.num_pictures, units = args.dense.units;
+  const i32 num = args.num_images, units = args.dense.units;
   relu_backward(args, rows, row_gradients);
   grow_rows(pair_gradients_, num_kept_, filters_);
   parallel_for(
@@ -136,9 +136,9 @@ void FeatureDense::backward(const BackwardArgs& args, const float* rows,
 void FeatureDense::relu_backward(const BackwardArgs& args, const float* rows,
                                  const float* gradients) {
   const i32 units = args.dense.units, words = num_mask_words(units);
-  grow_rows(relu_gradients_, args.num_pictures, padded(units));
-  grow_rows(relu_masks_, args.num_pictures, words);
-  for (i32 i = 0; i < args.num_pictures; ++i) {
+  grow_rows(relu_gradients_, args.num_images, padded(units));
+  grow_rows(relu_masks_, args.num_images, words);
+  for (i32 i = 0; i < args.num_images; ++i) {
     const i64 from = static_cast<i64>(i) * units;
     u64* const nonzero = relu_masks_.data() + static_cast<i64>(i) * words;
     relu_backward_row(units, rows + from, gradients + from,
@@ -203,7 +203,7 @@ void FeatureDense::pair_gradients(const BackwardArgs& args, i32 position,
   position_pair_gradients(batch.view(units), scratch.panels.data(), scratch.pair_gradients.data());
 }
 
-// The gradients of a position's pairs: that of a picture, or the sum over all pictures that have
+// The gradients of a position's pairs: that of an image, or the sum over all images that have
 // the pair.
 void FeatureDense::sum_gradients(const BackwardArgs& args, i32 position,
                                  std::vector<SparseRow>& gradients) const {
@@ -217,22 +217,22 @@ void FeatureDense::sum_gradients(const BackwardArgs& args, i32 position,
   const auto mask_at = [&](i32 index) {
     return scratch.masks.data() + static_cast<i64>(index) * words;
   };
-  const SparseRow zero{sum_at(num), mask_at(num)};  // of pairs that no kept picture has
+  const SparseRow zero{sum_at(num), mask_at(num)};  // of pairs that no kept image has
   std::fill_n(sum_at(num), units, 0.0F);
   std::fill_n(mask_at(num), words, 0);
   gradients.assign(static_cast<size_t>(num), zero);
-  for (i32 i = 0; i < args.num_pictures; ++i) {
-    const i32 index = pairs_.index(pairs_.of_picture(i)[position]);
-    const SparseRow picture{relu_gradients_.data() + static_cast<i64>(i) * stride,
-                            relu_masks_.data() + static_cast<i64>(i) * words};
+  for (i32 i = 0; i < args.num_images; ++i) {
+    const i32 index = pairs_.index(pairs_.of_image(i)[position]);
+    const SparseRow image{relu_gradients_.data() + static_cast<i64>(i) * stride,
+                          relu_masks_.data() + static_cast<i64>(i) * words};
     SparseRow& total = gradients[static_cast<size_t>(index)];
     if (total.values == zero.values) {
-      total = picture;
+      total = image;
       continue;
     }
     float* const sum = sum_at(index);
-    sum_rows(total.values, picture.values, units, sum);
-    for (i32 w = 0; w < words; ++w) mask_at(index)[w] = total.nonzero[w] | picture.nonzero[w];
+    sum_rows(total.values, image.values, units, sum);
+    for (i32 w = 0; w < words; ++w) mask_at(index)[w] = total.nonzero[w] | image.nonzero[w];
     total = {sum, mask_at(index)};
   }
 }

@@ -1,14 +1,14 @@
 // feature_dense.h -- the dense layer behind the convolutions, with a ReLU, on deduplicated
 // features.
 //
-// Takes pictures as output ids of the last convolution, the outputs themselves and weights
+// Takes images as output ids of the last convolution, the outputs themselves and weights
 // [positions * filters, units]; gives rows [num, units], and in the backward pass gradients of the
 // weights and of the outputs at every position. Knows no convolution, no loss and no Python.
 //
 // The product of a position's weights with an output depends on the pair (position, output). It is
-// computed once for all pictures that have this pair; a row is the sum over its positions. In the
+// computed once for all images that have this pair; a row is the sum over its positions. In the
 // backward pass the gradients of all rows with the same pair are summed first. Every sum is made by
-// one job in a fixed order, and a row depends on its own picture alone.
+// one job in a fixed order, and a row depends on its own image alone.
 #pragma once
 
 #include <vector>
@@ -38,10 +38,10 @@ class FeatureDense {
         filters_(filters),
         num_multiplied_(static_cast<size_t>(num_positions)) {}
 
-  // Removes pictures and products, and keeps the memory.
+  // Removes images and products, and keeps the memory.
   void clear();
 
-  // Rows of pictures first .. first + num - 1, with the same weights as earlier ones. `output_ids`
+  // Rows of images first .. first + num - 1, with the same weights as earlier ones. `output_ids`
   // are theirs, in 1 .. max_output_id; `outputs` has rows of `filters` values by output id.
   void forward(const i32* output_ids, i32 first, i32 num, i32 max_output_id,
                const SparseRows& outputs, const DenseWeights& dense, float* rows);
@@ -49,7 +49,7 @@ class FeatureDense {
   void keep() { num_kept_ = pairs_.size(); }
 
   struct BackwardArgs {
-    i32 num_pictures;
+    i32 num_images;
     SparseRows outputs;
     DenseWeights dense;
     bool full_masks;  // do not skip zero gradients
@@ -89,8 +89,8 @@ class FeatureDense {
   const i32 filters_;
   std::vector<i32> num_multiplied_;  // per position: pairs that have their products
   Floats products_;                  // per pair: its product with the weights, one float per unit
-  i32 num_kept_ = 0;                 // pairs of pictures that are kept
-  Floats relu_gradients_;            // per picture: row gradients behind the ReLU
+  i32 num_kept_ = 0;                 // pairs of images that are kept
+  Floats relu_gradients_;            // per image: row gradients behind the ReLU
   std::vector<u64> relu_masks_;      // of these
   Floats pair_gradients_;
 };

@@ -56,7 +56,7 @@ void for_each_tile(i32 end, const Visit& visit) {
   }
 }
 
-// 8 * kEights units of one picture: biases plus products of all positions, behind the ReLU.
+// 8 * kEights units of one image: biases plus products of all positions, behind the ReLU.
 template <i32 kEights>
 void sum_units(const i32* pairs, i32 num_positions, const float* products, i64 stride,
                const float* biases, float* row) {

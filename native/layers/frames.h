@@ -5,12 +5,12 @@
 
 namespace scanline {
 
-// Pictures [num, planes, height, width]: a picture is a stack of frames, a plane one frame. A plane
+// Images [num, planes, height, width]: an image is a stack of frames, a plane one frame. A plane
 // is contiguous.
 struct Frames {
   const void* data;
-  bool bytes;                        // u8, converted by x * scale + offset; else floats as they are
-  i64 picture_stride, plane_stride;  // in elements
+  bool bytes;                      // u8, converted by x * scale + offset; else floats as they are
+  i64 image_stride, plane_stride;  // in elements
   float scale, offset;
 };
 

@@ -1,7 +1,7 @@
 // input_gradients.h -- gradients of a convolution's inputs, gathered from its outputs.
 //
 // Takes the inverse tap table of a layer and the gradients of its outputs; gives the gradients of
-// its inputs, behind the ReLU of the layer below. Knows no picture and no thread.
+// its inputs, behind the ReLU of the layer below. Knows no image and no thread.
 #pragma once
 
 #include <algorithm>

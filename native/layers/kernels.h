@@ -1,6 +1,6 @@
 // kernels.h -- the inner loops of all layers, as functions of plain memory.
 //
-// Takes pointers; gives sums. Knows no picture, no thread and no container.
+// Takes pointers; gives sums. Knows no image, no thread and no container.
 //
 // They are defined in files that are compiled for AVX2 and FMA, and may be called only where
 // `kernels_refusal` is null. Such a file must not define anything that a file for any processor
@@ -158,7 +158,7 @@ struct PositionProducts {
 };
 void multiply_position(const PositionProducts& job, float* products, i64 stride);
 
-// One picture's row: biases plus the products of its pairs, behind the ReLU.
+// One image's row: biases plus the products of its pairs, behind the ReLU.
 void sum_positions(const i32* pairs, i32 num_positions, const float* products, i64 stride,
                    const float* biases, i32 units, float* row);
 

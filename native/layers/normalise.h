@@ -1,6 +1,6 @@
-// normalise.h -- bytes of pictures to floats, by the mean and scale of each pixel.
+// normalise.h -- bytes of images to floats, by the mean and scale of each pixel.
 //
-// Takes pictures in a store's memory and two floats per pixel; gives contiguous floats
+// Takes images in a store's memory and two floats per pixel; gives contiguous floats
 // (x - mean) * scale, with the same mean and scale for every plane. Knows no statistics and no
 // network.
 #pragma once

@@ -33,9 +33,9 @@ inline i32 ceil_div(i32 num_items, i32 per_job) { return (num_items + per_job - 
 // Wakes the threads ahead of a call that comes within a fraction of a millisecond.
 void wake_threads();
 
-// The size of a layer's call with so many pictures.
-inline CallSize call_size(i32 num_pictures) {
-  return num_pictures < 16 ? CallSize::kSmall : CallSize::kLarge;
+// The size of a layer's call with so many images.
+inline CallSize call_size(i32 num_images) {
+  return num_images < 16 ? CallSize::kSmall : CallSize::kLarge;
 }
 
 }  // namespace scanline

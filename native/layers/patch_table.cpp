@@ -102,17 +102,17 @@ void PatchTable::clear(bool full_masks) {
   strip_masks_.assign(static_cast<size_t>(num_mask_words(floats)), 0);
   if (full_masks_) set_all_bits(floats, strip_masks_.data());
   for (UniqueTable& outputs : outputs_) outputs.clear();
-  num_pictures_ = num_used_lanes_ = 0;
+  num_images_ = num_used_lanes_ = 0;
   output_ids_.clear();
 }
 
 bool PatchTable::accepts(const Frames& frames) const {
-  return num_pictures_ == 0 || (frames.bytes == format_.bytes && frames.scale == format_.scale &&
-                                frames.offset == format_.offset);
+  return num_images_ == 0 || (frames.bytes == format_.bytes && frames.scale == format_.scale &&
+                              frames.offset == format_.offset);
 }
 
 void PatchTable::add(const Frames& frames, i32 first, i32 num) {
-  if (num_pictures_ == 0)
+  if (num_images_ == 0)
     strips_.reset((frames.bytes ? pixel_words<u8>(first_) : pixel_words<u32>(first_)) + 1);
   format_ = frames;
   for (i32 done = 0; done < num; done += kMaxLanes) {
@@ -120,7 +120,7 @@ void PatchTable::add(const Frames& frames, i32 first, i32 num) {
     make_lanes(some);
     add_round(Round{frames, first + done}, some, call_size(num));
     num_used_lanes_ = std::max(num_used_lanes_, some);
-    num_pictures_ += some;
+    num_images_ += some;
   }
 }
 
@@ -143,7 +143,7 @@ void PatchTable::add_round(const Round& round, i32 num, CallSize size) {
   const auto intern_all_outputs = [&] {
     for (i32 lane = 0; lane < num; ++lane) {
       const auto is_ready = [&] { return num_ready.load(std::memory_order_acquire) > lane; };
-      spin_wait_or_throw([&] { return is_ready() || failed.load(); }, "the strips of a picture");
+      spin_wait_or_throw([&] { return is_ready() || failed.load(); }, "the strips of an image");
       if (!is_ready()) return;
       intern_outputs(lane);
     }
@@ -152,8 +152,8 @@ void PatchTable::add_round(const Round& round, i32 num, CallSize size) {
 }
 
 void PatchTable::remove_last(i32 num) {
-  num_pictures_ -= num;
-  output_ids_.resize(static_cast<size_t>(num_pictures_) *
+  num_images_ -= num;
+  output_ids_.resize(static_cast<size_t>(num_images_) *
                      static_cast<size_t>(grids_.back().out_pixels()));
 }
 
@@ -168,7 +168,7 @@ void PatchTable::make_lanes(i32 num) {
   }
 }
 
-// A lane without a last picture starts with that of the lane before.
+// A lane without a last image starts with that of the lane before.
 void PatchTable::intern_strips(const Round& round, i32 index) {
   Lane& lane = lanes_[static_cast<size_t>(index)];
   const bool is_new = index >= num_used_lanes_, is_first = is_new && index == 0;
@@ -178,7 +178,7 @@ void PatchTable::intern_strips(const Round& round, i32 index) {
     lane.ids[0] = before.ids[0];
   }
   const Frames& frames = round.frames;
-  const i64 at = (round.first + index) * frames.picture_stride;
+  const i64 at = (round.first + index) * frames.image_stride;
   if (frames.bytes) {
     intern_strips(static_cast<const u8*>(frames.data) + at, frames.plane_stride, lane, is_first);
   } else {
@@ -186,9 +186,9 @@ void PatchTable::intern_strips(const Round& round, i32 index) {
   }
 }
 
-// With `is_first` there is no picture to compare with: every strip is looked up.
+// With `is_first` there is no image to compare with: every strip is looked up.
 template <class T>
-void PatchTable::intern_strips(const T* picture, i64 plane_stride, Lane& lane, bool is_first) {
+void PatchTable::intern_strips(const T* image, i64 plane_stride, Lane& lane, bool is_first) {
   const i32 width = first_.width, columns = grids_[0].width;
   if (is_first) {
     lane.pixels.resize(static_cast<size_t>(first_.height * width * first_.channels) * sizeof(T));
@@ -197,7 +197,7 @@ void PatchTable::intern_strips(const T* picture, i64 plane_stride, Lane& lane, b
   T* const pixels = reinterpret_cast<T*>(lane.pixels.data());
   u8* const changed_pixels = changed_pixels_.data();
   for (i32 y = 0; y < first_.height; ++y) {
-    const T* const row = picture + y * width;
+    const T* const row = image + y * width;
     u8* const changed = lane.changed_strips.data() + y * columns;
     std::memset(changed, 0, static_cast<size_t>(columns));
     const bool differs = update_row(row, plane_stride, pixels + y * width, changed_pixels);
@@ -212,8 +212,8 @@ void PatchTable::intern_strips(const T* picture, i64 plane_stride, Lane& lane, b
   }
 }
 
-// Marks the pixels of a row that differ from the last picture in some plane, and copies the row
-// over the last picture's. True if any pixel differs.
+// Marks the pixels of a row that differ from the last image in some plane, and copies the row
+// over the last image's. True if any pixel differs.
 template <class T>
 bool PatchTable::update_row(const T* row, i64 plane_stride, T* last, u8* changed) const {
   constexpr i32 kAtOnce = 8;

@@ -1,6 +1,6 @@
 // position_pairs.h -- the distinct pairs of a position and the output found there.
 //
-// Takes pictures as output ids of the last convolution, one per position (pixel of its output);
+// Takes images as output ids of the last convolution, one per position (pixel of its output);
 // gives every distinct pair (position, output id) a pair id 0, 1, 2, ... in the order of arrival.
 // Knows no weights and no values.
 //
@@ -27,23 +27,23 @@ class PositionPairs {
     for (std::vector<i32>& pairs : pairs_at_) pairs.clear();
   }
 
-  // Sets pictures first .. first + num - 1, each a row of output ids in 1 .. max_output_id;
-  // pictures from `first` on that were added before are replaced.
-  void add(const i32* pictures, i32 first, i32 num, i32 max_output_id) {
+  // Sets images first .. first + num - 1, each a row of output ids in 1 .. max_output_id;
+  // images from `first` on that were added before are replaced.
+  void add(const i32* images, i32 first, i32 num, i32 max_output_id) {
     grow_pair_table(max_output_id);
     const i64 begin = static_cast<i64>(first) * num_positions_;
-    of_pictures_.resize(static_cast<size_t>(begin + static_cast<i64>(num) * num_positions_));
-    i32* to = of_pictures_.data() + begin;
+    of_images_.resize(static_cast<size_t>(begin + static_cast<i64>(num) * num_positions_));
+    i32* to = of_images_.data() + begin;
     for (i32 i = 0; i < num; ++i)
       for (i32 position = 0; position < num_positions_; ++position)
-        *to++ = pair_of(position, *pictures++);
+        *to++ = pair_of(position, *images++);
   }
 
   i32 num_positions() const { return num_positions_; }
   i32 size() const { return static_cast<i32>(output_ids_.size()); }
-  // Pair ids of one picture, by position.
-  const i32* of_picture(i32 picture) const {
-    return of_pictures_.data() + static_cast<i64>(picture) * num_positions_;
+  // Pair ids of one image, by position.
+  const i32* of_image(i32 image) const {
+    return of_images_.data() + static_cast<i64>(image) * num_positions_;
   }
   // The output id of every pair.
   const i32* output_ids() const { return output_ids_.data(); }
@@ -82,7 +82,7 @@ class PositionPairs {
   std::vector<i32> pair_table_;  // [output id][position]: pair id + 1, or 0
   std::vector<i32> output_ids_, indices_;
   std::vector<std::vector<i32>> pairs_at_;
-  std::vector<i32> of_pictures_;
+  std::vector<i32> of_images_;
 };
 
 }  // namespace scanline

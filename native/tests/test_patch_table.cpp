@@ -14,16 +14,16 @@ using Content = std::vector<i64>;
 
 constexpr i64 kBorder = -1;
 
-// Pictures as games draw them: an empty ground, some boxes, now and then the same picture again.
+// Images as games draw them: an empty ground, some boxes, now and then the same image again.
 std::vector<u8> drawn(const ConvShape& conv, i32 num, check::Random& random) {
   const i32 plane = conv.height * conv.width, size = plane * conv.channels;
   std::vector<u8> bytes(static_cast<size_t>(num * size));
   for (i32 p = 1; p < num; ++p) {
-    u8* const picture = bytes.data() + p * size;
-    std::copy_n(picture - size, size, picture);
+    u8* const image = bytes.data() + p * size;
+    std::copy_n(image - size, size, image);
     for (i32 box = random.below(4); box > 0; --box) {
       const i32 y = random.below(conv.height), x = random.below(conv.width);
-      u8* const at = picture + random.below(conv.channels) * plane + y * conv.width + x;
+      u8* const at = image + random.below(conv.channels) * plane + y * conv.width + x;
       *at = static_cast<u8>(random.below(3));
     }
   }
@@ -35,9 +35,9 @@ class Search {
  public:
   explicit Search(const Shapes& shapes) : shapes_(shapes), known_(shapes.size()) {}
 
-  std::vector<i64> ids_of(const u8* picture) {
+  std::vector<i64> ids_of(const u8* image) {
     const ConvShape& first = shapes_[0];
-    std::vector<i64> below(picture, picture + first.height * first.width * first.channels);
+    std::vector<i64> below(image, image + first.height * first.width * first.channels);
     i32 planes = first.channels;
     for (size_t l = 0; l < shapes_.size(); ++l) {
       below = layer(l, below, planes);
@@ -81,7 +81,7 @@ Frames frames_of(const ConvShape& conv, const void* data, bool bytes) {
 void compare(const Shapes& shapes, PatchTable& table, const std::vector<u8>& bytes, i32 num) {
   Search search(shapes);
   const size_t size = bytes.size() / static_cast<size_t>(num);
-  CHECK(table.num_pictures() == num);
+  CHECK(table.num_images() == num);
   for (i32 p = 0; p < num; ++p) {
     const std::vector<i64> expected = search.ids_of(bytes.data() + static_cast<size_t>(p) * size);
     for (size_t i = 0; i < expected.size(); ++i)
@@ -98,7 +98,7 @@ void test_shapes(const Shapes& shapes, const std::vector<i32>& calls, u64 seed) 
   const std::vector<float> floats(bytes.begin(), bytes.end());
   PatchTable table(shapes);
   for (const bool as_bytes :
-       {true, false, true}) {  // after `clear` nothing of the pictures before is left
+       {true, false, true}) {  // after `clear` nothing of the images before is left
     table.clear();
     i32 first = 0;
     for (const i32 call : calls) {

@@ -14,32 +14,32 @@ constexpr i32 kPositions = 5;
 using Expected = std::map<std::pair<i32, i32>, i32>;  // of position and output id
 
 std::vector<i32> drawn(i32 num, i32 max_output_id, check::Random& random) {
-  std::vector<i32> pictures(static_cast<size_t>(num * kPositions));
-  for (i32& output_id : pictures) output_id = 1 + random.below(max_output_id);
-  return pictures;
+  std::vector<i32> images(static_cast<size_t>(num * kPositions));
+  for (i32& output_id : images) output_id = 1 + random.below(max_output_id);
+  return images;
 }
 
-void check_pictures(const PositionPairs& pairs, const std::vector<i32>& pictures, i32 first,
-                    Expected& expected) {
-  for (size_t i = 0; i < pictures.size(); ++i) {
+void check_images(const PositionPairs& pairs, const std::vector<i32>& images, i32 first,
+                  Expected& expected) {
+  for (size_t i = 0; i < images.size(); ++i) {
     const i32 position = static_cast<i32>(i) % kPositions;
     const i32 next = static_cast<i32>(expected.size());
-    const i32 id = expected.emplace(std::make_pair(position, pictures[i]), next).first->second;
-    CHECK(pairs.of_picture(first)[i] == id);
-    CHECK(pairs.output_ids()[id] == pictures[i]);
+    const i32 id = expected.emplace(std::make_pair(position, images[i]), next).first->second;
+    CHECK(pairs.of_image(first)[i] == id);
+    CHECK(pairs.output_ids()[id] == images[i]);
     CHECK(pairs.at(position)[static_cast<size_t>(pairs.index(id))] == id);
   }
 }
 
-// Output ids grow from call to call; the last pictures of a call are replaced by the next one's.
+// Output ids grow from call to call; the last images of a call are replaced by the next one's.
 void test_ids_count_different_pairs(PositionPairs& pairs, check::Random& random) {
   Expected expected;
   i32 first = 0;
   for (const i32 max_output_id : {1, 3, 3, 40, 41, 200}) {
     const i32 num = 1 + random.below(6);
-    const std::vector<i32> pictures = drawn(num, max_output_id, random);
-    pairs.add(pictures.data(), first, num, max_output_id);
-    check_pictures(pairs, pictures, first, expected);
+    const std::vector<i32> images = drawn(num, max_output_id, random);
+    pairs.add(images.data(), first, num, max_output_id);
+    check_images(pairs, images, first, expected);
     first += num - random.below(num);
   }
   CHECK(pairs.size() == static_cast<i32>(expected.size()));

@@ -95,12 +95,12 @@ void test_cancelling_waits_for_helpers_until_the_timeout() {
 void test_a_timeout_names_what_was_waited_for() {
   std::string said;
   try {
-    spin_wait_or_throw([] { return false; }, "the strips of a picture",
+    spin_wait_or_throw([] { return false; }, "the strips of an image",
                        Timeout(std::chrono::milliseconds(30)));
   } catch (const std::runtime_error& error) {
     said = error.what();
   }
-  CHECK(said.find("the strips of a picture") != std::string::npos);
+  CHECK(said.find("the strips of an image") != std::string::npos);
   std::atomic<bool> given{false};
   std::thread other([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));

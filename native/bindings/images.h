@@ -1,4 +1,4 @@
-// pictures.h -- pictures as an argument from Python: address, shape and strides.
+// images.h -- images as an argument from Python: address, shape and strides.
 #pragma once
 
 #include <array>
@@ -8,17 +8,17 @@
 
 namespace scanline {
 
-// Pictures [num, planes, height, width] of bytes or floats; strides are in elements, and a plane is
+// Images [num, planes, height, width] of bytes or floats; strides are in elements, and a plane is
 // contiguous.
-struct Pictures {
+struct Images {
   using Four = std::array<i64, 4>;
 
-  Pictures(uintptr_t address, bool bytes, Four shape, Four strides, float scale, float offset)
+  Images(uintptr_t address, bool bytes, Four shape, Four strides, float scale, float offset)
       : frames{
             reinterpret_cast<const void*>(address), bytes, strides[0], strides[1], scale, offset},
         shape(shape) {
     if (strides[3] != 1 || strides[2] != shape[3])
-      throw_value_error("a plane of a picture must be contiguous.");
+      throw_value_error("a plane of an image must be contiguous.");
   }
 
   Frames frames;
