@@ -149,6 +149,11 @@ def test_a_chart_is_equal_for_equal_input_and_takes_its_colours_from_the_page() 
     assert charts.line_chart("None", {"a": []}, "x") == ""
 
 
+@pytest.mark.parametrize("ys", [(1e308, -1e308), (1e308, 1.0), (1e299, -1e299), (5e-324, 0.0)])
+def test_any_finite_numbers_can_be_drawn(ys: tuple[float, float]) -> None:
+    charts.line_chart("Any", {"a": list(enumerate(ys))}, "x")
+
+
 def test_thinning_keeps_both_ends() -> None:
     points = [(float(n), 0.0) for n in range(1000)]
     thin = charts.thinned(points, most=10)

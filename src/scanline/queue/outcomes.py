@@ -21,7 +21,8 @@ from typing import Any
 
 from .. import games
 from ..errors import RefusedError, UserError
-from ..reports.runs import SCORE, SECONDS, STEPS, Points, RunFiles, flat, number, read_run
+from ..reports.runs import SCORE, SECONDS, STEPS, Points, RunFiles, number, read_run
+from ..settings import flat
 
 KINDS = {
     "greedy": "games with the best actions",

@@ -13,6 +13,7 @@ import io
 import itertools
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from html import escape
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -23,9 +24,11 @@ Point = tuple[float, float]
 Span = tuple[float, float, float]
 """x, low and high."""
 COLOURS = ("#1f77b4", "#d95f02", "#2ca02c", "#9467bd", "#c51b7d", "#8c6d31", "#17a2b8", "#555555")
-_Item = TypeVar("_Item")
+_Values = TypeVar("_Values", Point, Span)
 _MOST_POINTS = 400
 """A curve of more points than the picture has columns is thinned."""
+_LARGEST = 1e300
+"""Axes of larger numbers overflow."""
 _INCHES = (6.4, 3.5)
 """Width and height, at 72 points of the page each."""
 _AXES = (0.14, 0.16, 0.84, 0.74)
@@ -66,8 +69,16 @@ def line_chart(
 
     A dot marks the newest point. `bands` are intervals around curves, by the names of the curves.
     """
-    if not any(curves.values()):
-        return ""
+    spans = bands or {}
+    thin = [(tuple(thinned(c)), tuple(thinned(spans.get(name, ())))) for name, c in curves.items()]
+    return _drawn(title, x_label, tuple(thin)) if any(points for points, _ in thin) else ""
+
+
+@lru_cache(maxsize=64)
+def _drawn(
+    title: str, x_label: str, curves: tuple[tuple[tuple[Point, ...], tuple[Span, ...]], ...]
+) -> str:
+    """Curves with their bands; a page that is written again draws only what has changed."""
     # Imported here: processes that draw no page start sooner without it.
     from matplotlib import rc_context
     from matplotlib.figure import Figure
@@ -77,12 +88,12 @@ def line_chart(
         axes = figure.add_axes(_AXES, title=title, xlabel=x_label)
         for axis in (axes.xaxis, axes.yaxis):
             axis.set_major_formatter(lambda value, _: short_number(value))
-        for (name, points), colour in zip(curves.items(), itertools.cycle(COLOURS), strict=False):
+        for (points, band), colour in zip(curves, itertools.cycle(COLOURS), strict=False):
             if points:
-                xs, ys = zip(*thinned(points), strict=True)
+                xs, ys = zip(*points, strict=True)
                 axes.plot(xs, ys, color=colour, marker="o", markevery=[-1])
-            if band := (bands or {}).get(name):
-                xs, low, high = zip(*thinned(band), strict=True)
+            if band:
+                xs, low, high = zip(*band, strict=True)
                 axes.fill_between(xs, low, high, color=colour, alpha=0.16)
         return _svg_of(figure, title)
 
@@ -123,12 +134,13 @@ def share_bar(shares: Mapping[str, float]) -> str:
     return f'<div class="bar">{"".join(bars)}</div>{legend(words)}'
 
 
-def thinned(points: Sequence[_Item], most: int = _MOST_POINTS) -> list[_Item]:
-    """Equally spaced points, the first and the last among them."""
-    if len(points) <= most:
-        return list(points)
-    step = (len(points) - 1) / (most - 1)
-    return [points[round(number * step)] for number in range(most)]
+def thinned(points: Sequence[_Values], most: int = _MOST_POINTS) -> list[_Values]:
+    """Equally spaced points, the first and the last that can be drawn among them."""
+    drawable = [point for point in points if max(map(abs, point)) < _LARGEST]
+    if len(drawable) <= most:
+        return drawable
+    step = (len(drawable) - 1) / (most - 1)
+    return [drawable[round(number * step)] for number in range(most)]
 
 
 def short_number(value: float) -> str:

@@ -11,11 +11,26 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from ..files import replace_file
+from ..settings import flat
 from . import charts
 from .layout import document, section, table
-from .runs import SCORE, SECONDS, STEPS, ReportError, RunFiles, flat, number, read_run
+from .runs import SCORE, SECONDS, STEPS, ReportError, RunFiles, number, read_run
 
 REPORT = "report.html"
+_SPEED_CHARTS = {
+    "charts/SPS": "Agent steps per second",
+    "perf/updates_per_second": "Updates per second",
+    "perf/memory_bytes": "Memory, bytes",
+    "perf/policy_lag": "Policy lag, updates",
+}
+_FOOTER = (
+    "<footer><p>Agent steps are decisions of one environment; raw frames are those times the "
+    "frame skip. Training time leaves evaluation out. Scores are unclipped means of the last "
+    "games in the order of their start.</p></footer>"
+)
+NamedRuns = Mapping[str, RunFiles]
+"""Runs under short names that tell them apart."""
 
 
 def write(folders: Sequence[Path], out: Path | None = None) -> Path:
@@ -27,39 +42,34 @@ def write(folders: Sequence[Path], out: Path | None = None) -> Path:
     if path.is_dir():
         path = path / REPORT
     path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f".unfinished-{path.name}")
-    try:
-        unfinished.write_text(html(runs), encoding="utf-8")
-        unfinished.replace(path)
-    except BaseException:
-        unfinished.unlink(missing_ok=True)
-        raise
+    replace_file(path, html(runs).encode())
     return path
 
 
 def html(runs: Sequence[RunFiles]) -> str:
     """The whole page."""
-    title = runs[0].title if len(runs) == 1 else f"{len(runs)} runs"
+    named, alone = _named(runs), len(runs) == 1
+    title = runs[0].title if alone else f"{len(runs)} runs"
+    about = [_about(runs[0])] if alone else []
+    losses = dict.fromkeys(name for run in runs for name in run.names("losses/"))
+    others = ("charts/learning_rate", "charts/episodic_length")
+    learning = {name: name.split("/")[1].replace("_", " ") for name in (*losses, *others)}
     parts = [
         f"<h1>{escape(title)}</h1>",
-        *(f'<p class="sub">{escape(_about(run))}</p>' for run in runs[:1] if len(runs) == 1),
-        *(f'<p class="sub">{escape(line)}</p>' for line in _inexact(runs)),
-        "<h2>Results</h2>" + _headlines(runs),
-        charts.legend(list(_named(runs))) if len(runs) > 1 else "",
-        section("Score", _score_charts(runs)),
-        section("Speed", _speed_charts(runs)),
-        "<h2>Where the time went</h2>" + "".join(map(_split, _named(runs).items())),
-        section("Learning", _learning_charts(runs)),
-        "<h2>Settings</h2>" + _settings(runs),
-        "<footer><p>Agent steps are decisions of one environment; raw frames are those times the "
-        "frame skip. Training time leaves evaluation out. Scores are unclipped means of the last "
-        "games in the order of their start.</p></footer>",
+        *(f'<p class="sub">{escape(line)}</p>' for line in (*about, *_inexact(named))),
+        "<h2>Results</h2>" + _headlines(named),
+        "" if alone else charts.legend(list(named)),
+        section("Score", _score_charts(named)),
+        section("Speed", _charts(named, _SPEED_CHARTS)),
+        "<h2>Where the time went</h2>" + "".join(map(_time_split, named, runs)),
+        section("Learning", _charts(named, learning)),
+        "<h2>Settings</h2>" + _settings(named),
+        _FOOTER,
     ]
     return document(title, parts)
 
 
-def _named(runs: Sequence[RunFiles]) -> dict[str, RunFiles]:
-    """Runs under short names that tell them apart."""
+def _named(runs: Sequence[RunFiles]) -> NamedRuns:
     titles = [run.title for run in runs]
     return {
         run.title if titles.count(run.title) == 1 else f"{run.title} ({run.path.name})": run
@@ -78,9 +88,9 @@ def _about(run: RunFiles) -> str:
     return "; ".join([*words, *([f"resumed {len(resumed)} times"] if resumed else [])])
 
 
-def _inexact(runs: Sequence[RunFiles]) -> Iterable[str]:
+def _inexact(runs: NamedRuns) -> Iterable[str]:
     """A line for each run that a resume may have changed, or would."""
-    for name, run in _named(runs).items():
+    for name, run in runs.items():
         if reasons := run.record.get("inexact"):
             yield (
                 f"{name} is not exact: once resumed, it does not end bit for bit like a run that "
@@ -88,10 +98,10 @@ def _inexact(runs: Sequence[RunFiles]) -> Iterable[str]:
             )
 
 
-def _headlines(runs: Sequence[RunFiles]) -> str:
+def _headlines(runs: NamedRuns) -> str:
     columns = ["run", "agent steps", "raw frames", "updates", "training time", "steps/s"]
     columns += ["score at the end", "best score", "best evaluation"]
-    return table(columns, [[name, *_figures(run)] for name, run in _named(runs).items()])
+    return table(columns, [[name, *_figures(run)] for name, run in runs.items()])
 
 
 def _figures(run: RunFiles) -> list[str]:
@@ -110,51 +120,35 @@ def _figures(run: RunFiles) -> list[str]:
     ]
 
 
-def _score_charts(runs: Sequence[RunFiles]) -> list[str]:
-    named = _named(runs)
-    minutes = {
-        name: [(x / 60, y) for x, y in run.points(SCORE, SECONDS)] for name, run in named.items()
+def _score_charts(runs: NamedRuns) -> list[str]:
+    by_minutes = {
+        name: [(x / 60, y) for x, y in run.points(SCORE, SECONDS)] for name, run in runs.items()
     }
-    evaluated = {name: run.evaluated for name, run in named.items()}
-    by_steps = {name: run.points(SCORE) for name, run in named.items()}
+    evaluated = {name: run.evaluated for name, run in runs.items()}
     return [
-        charts.line_chart("Score over agent steps", by_steps, "agent steps"),
-        charts.line_chart("Score over training time", minutes, "minutes of training"),
+        *_charts(runs, {SCORE: "Score over agent steps"}),
+        charts.line_chart("Score over training time", by_minutes, "minutes of training"),
         charts.line_chart("Score of evaluations", evaluated, "agent steps"),
     ]
 
 
-def _speed_charts(runs: Sequence[RunFiles]) -> list[str]:
-    titles = {
-        "charts/SPS": "Agent steps per second",
-        "perf/updates_per_second": "Updates per second",
-        "perf/memory_bytes": "Memory, bytes",
-        "perf/policy_lag": "Policy lag, updates",
-    }
-    return [_over_steps(runs, name, title) for name, title in titles.items()]
-
-
-def _learning_charts(runs: Sequence[RunFiles]) -> list[str]:
-    names = dict.fromkeys(name for run in runs for name in run.names("losses/"))
-    others = ["charts/learning_rate", "charts/episodic_length"]
+def _charts(runs: NamedRuns, titles: Mapping[str, str]) -> list[str]:
+    """Metrics over agent steps, each with its title."""
     return [
-        _over_steps(runs, name, name.split("/")[1].replace("_", " ")) for name in [*names, *others]
+        charts.line_chart(
+            title, {label: run.points(name) for label, run in runs.items()}, "agent steps"
+        )
+        for name, title in titles.items()
     ]
 
 
-def _over_steps(runs: Sequence[RunFiles], name: str, title: str) -> str:
-    curves = {label: run.points(name) for label, run in _named(runs).items()}
-    return charts.line_chart(title, curves, "agent steps")
-
-
-def _split(named: tuple[str, RunFiles]) -> str:
-    name, run = named
+def _time_split(name: str, run: RunFiles) -> str:
     return f'<p class="sub">{escape(name)}</p>{charts.share_bar(run.split_seconds())}'
 
 
-def _settings(runs: Sequence[RunFiles]) -> str:
+def _settings(runs: NamedRuns) -> str:
     """All settings of one run; of several those that differ first."""
-    columns = {name: flat(run.record["settings"]) for name, run in _named(runs).items()}
+    columns = {name: flat(run.record["settings"]) for name, run in runs.items()}
     names = list(dict.fromkeys(key for column in columns.values() for key in column))
     rows = {key: [str(column.get(key, "-")) for column in columns.values()] for key in names}
     if len(runs) == 1:

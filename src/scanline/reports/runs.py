@@ -101,12 +101,12 @@ def read_run(path: Path) -> RunFiles:
 def _is_record(record: Any) -> bool:
     """Whether a run could have written it, as far as a page needs it."""
     plan = record.get("settings") if isinstance(record, dict) else None
-    lists = [record.get(name, []) for name in ("resumed", "inexact")] if plan else [None]
-    if not isinstance(plan, dict) or not all(isinstance(each, list) for each in lists):
+    if not isinstance(plan, dict) or nested_deeper(record, _MOST_LEVELS):
         return False
     parts = [plan.get("recipe"), plan.get("run")]
     parts += [record.get(name, {}) for name in ("machine", "versions")]
-    return all(isinstance(part, dict) for part in parts) and not nested_deeper(record, _MOST_LEVELS)
+    lists = [record.get(name, []) for name in ("resumed", "inexact")]
+    return all(isinstance(p, dict) for p in parts) and all(isinstance(each, list) for each in lists)
 
 
 def number(value: Any) -> float | None:
@@ -122,14 +122,3 @@ def number(value: Any) -> float | None:
 def _points(rows: Iterable[Row], name: str, over: str) -> Points:
     places = ((number(row.get(over)), number(row.get(name))) for row in rows)
     return [(x, y) for x, y in places if x is not None and y is not None]
-
-
-def flat(values: Row, prefix: str = "") -> dict[str, Any]:
-    """Nested settings by dotted name."""
-    found: dict[str, Any] = {}
-    for key, value in values.items():
-        if isinstance(value, Mapping):
-            found |= flat(value, f"{prefix}{key}.")
-        else:
-            found[prefix + key] = value
-    return found
