@@ -17,7 +17,7 @@ from scanline import training
 from scanline.tables import Table
 
 from .accelerated_secondary import PAPER
-from .claims import Claim, Finding
+from .claims import Claim, Finding, claim
 from .coprocessor import SimulatedCoprocessor, TinyPolicy
 from .experiment import Cell, Experiment, Result, Results, Scale
 from .figures import figure
@@ -113,12 +113,17 @@ def _alternating_helps(results: Results, kind: str) -> Finding:
     return Finding(all(gain > 1 for gain in gains.values()), words)
 
 
+@claim("Sampling speeds up with more environments per core.", "Table 3; simulated coprocessor")
 def _rises(results: Results) -> Finding:
     rates = _rate(results, "simulated-2")
     first, last = rates[min(rates)], rates[max(rates)]
     return Finding(last > first, f"{first:,.0f} to {last:,.0f} steps/s on the simulated device")
 
 
+@claim(
+    "With enough environments per core, sampling reaches about 80 % of the inference-free rate.",
+    "Figure 1b; simulated coprocessor",
+)
 def _near_free(results: Results) -> Finding:
     """Inference hidden on the simulated device, against no inference at all."""
     two, free = _rate(results, "simulated-2"), _rate(results, "inference-free")
@@ -194,26 +199,17 @@ EXPERIMENTS = (
         tables=sampling_tables,
         claims=(
             Claim(
-                sentence="Two alternating groups sample faster than one in lockstep.",
-                source="section 4.1; this machine, where network and games share the cores",
-                find=lambda results: _alternating_helps(results, "network"),
+                "Two alternating groups sample faster than one in lockstep.",
+                "section 4.1; this machine, where network and games share the cores",
+                lambda results: _alternating_helps(results, "network"),
             ),
             Claim(
-                sentence="Two alternating groups sample faster than one in lockstep.",
-                source="section 4.1; simulated coprocessor",
-                find=lambda results: _alternating_helps(results, "simulated"),
+                "Two alternating groups sample faster than one in lockstep.",
+                "section 4.1; simulated coprocessor",
+                lambda results: _alternating_helps(results, "simulated"),
             ),
-            Claim(
-                sentence="Sampling speeds up with more environments per core.",
-                source="Table 3; simulated coprocessor",
-                find=_rises,
-            ),
-            Claim(
-                sentence="With enough environments per core, sampling reaches about 80 % of the "
-                "inference-free rate.",
-                source="Figure 1b; simulated coprocessor",
-                find=_near_free,
-            ),
+            _rises,
+            _near_free,
         ),
         plot=sampling_plot,
         line=lambda result: f"{result['agent_sps']:,.0f} steps/s",
@@ -227,15 +223,15 @@ EXPERIMENTS = (
         tables=scaling_tables,
         claims=(
             Claim(
-                sentence="A2C scales to many environments with a rate of sqrt(envs).",
-                source="section 5.2",
-                find=lambda results: as_good(results, "a2c"),
+                "A2C scales to many environments with a rate of sqrt(envs).",
+                "section 5.2",
+                lambda results: as_good(results, "a2c"),
                 scales=("paper",),
             ),
             Claim(
-                sentence="PPO scales to many environments with the samples per update held.",
-                source="section 5.2",
-                find=lambda results: as_good(results, "ppo"),
+                "PPO scales to many environments with the samples per update held.",
+                "section 5.2",
+                lambda results: as_good(results, "ppo"),
                 scales=("paper",),
             ),
         ),

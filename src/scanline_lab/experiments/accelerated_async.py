@@ -15,7 +15,7 @@ from scanline.runs.clock import LEARNING, TRAINING_PARTS
 from scanline.tables import Table
 
 from .accelerated_secondary import PAPER
-from .claims import Claim, Finding
+from .claims import Claim, Finding, claim
 from .experiment import Cell, Experiment, Result, Results, Scale
 from .figures import figure
 from .learning import as_good, best_score, learning_curve, mean_of, plot_curves
@@ -126,6 +126,10 @@ def plot(scale: Scale, results: Results, path: Path) -> None:
             each.set_title(kind)
 
 
+@claim(
+    "More learners make more steps per second.",
+    "Table 2, where each has a GPU and 5 cores of its own",
+)
 def _faster(results: Results) -> Finding:
     rates = {r["learners"]: r["agent_sps"] for n, r in results.items() if n.startswith("a3c-")}
     if len(rates) < 2:
@@ -134,6 +138,10 @@ def _faster(results: Results) -> Finding:
     return Finding(rates[max(rates)] > rates[min(rates)], words)
 
 
+@claim(
+    "With chunks, learners spend less time blocked than updating.",
+    "footnote 2, 8 learners and 3 chunks",
+)
 def _rarely_blocked(results: Results) -> Finding:
     """Whether waiting is less than half of learning, of which it is a part."""
     found = {}
@@ -164,27 +172,19 @@ EXPERIMENTS = (
         tables=tables,
         claims=(
             Claim(
-                sentence="A3C's curves over all learners' steps hardly differ with more learners.",
-                source="section 5.2",
-                find=lambda results: as_good(results, "a3c"),
+                "A3C's curves over all learners' steps hardly differ with more learners.",
+                "section 5.2",
+                lambda results: as_good(results, "a3c"),
                 scales=("paper",),
             ),
             Claim(
-                sentence="APPO's learning stays consistent with 1 to 4 updates between merges.",
-                source="section 5.2",
-                find=lambda results: as_good(results, "appo"),
+                "APPO's learning stays consistent with 1 to 4 updates between merges.",
+                "section 5.2",
+                lambda results: as_good(results, "appo"),
                 scales=("paper",),
             ),
-            Claim(
-                sentence="More learners make more steps per second.",
-                source="Table 2, where each has a GPU and 5 cores of its own",
-                find=_faster,
-            ),
-            Claim(
-                sentence="With chunks, learners spend less time blocked than updating.",
-                source="footnote 2, 8 learners and 3 chunks",
-                find=_rarely_blocked,
-            ),
+            _faster,
+            _rarely_blocked,
         ),
         plot=plot,
         notes=("Steps are those of all learners together, as in the paper's figure.",),

@@ -17,7 +17,7 @@ from typing import Any
 from scanline.tables import Table
 
 from .accelerated_secondary import PAPER
-from .claims import Claim, Finding
+from .claims import Finding, claim
 from .experiment import Cell, Experiment, Result, Results, Scale
 from .figures import figure
 from .learning import learning_curve
@@ -101,6 +101,10 @@ def plot(scale: Scale, results: Results, path: Path) -> None:
         axes.legend(fontsize=7)
 
 
+@claim(
+    "With more environments the gradient saturates: halves of a batch become more parallel.",
+    "section 5.5",
+)
 def _rises(results: Results) -> Finding:
     """Whether larger batches have more parallel halves."""
     means = {
@@ -113,6 +117,9 @@ def _rises(results: Results) -> Finding:
     return Finding(ordered[-1] > ordered[0], words)
 
 
+@claim(
+    "For small batches the halves' gradients are independent: a cosine of 1/sqrt(2).", "section 5.5"
+)
 def _independent(results: Results) -> Finding:
     """Whether the smallest batch's halves look independent."""
     first = next(result for name, result in results.items() if name.startswith("plain"))
@@ -120,6 +127,7 @@ def _independent(results: Results) -> Finding:
     return Finding(abs(mean - INDEPENDENT) < 0.05, f"{mean:.3f} against {INDEPENDENT:.3f}")
 
 
+@claim("A warm-up of the learning rate has no further effect.", "section 5.2")
 def _no_further_effect(results: Results) -> Finding:
     """Whether warm-up leaves the score at the end as it was, for every number of environments."""
     pairs = {
@@ -142,25 +150,7 @@ EXPERIMENTS = (
         cells=cells,
         measure=measure,
         tables=tables,
-        claims=(
-            Claim(
-                sentence="For small batches the halves' gradients are independent: a cosine of "
-                "1/sqrt(2).",
-                source="section 5.5",
-                find=_independent,
-            ),
-            Claim(
-                sentence="With more environments the gradient saturates: halves of a batch become "
-                "more parallel.",
-                source="section 5.5",
-                find=_rises,
-            ),
-            Claim(
-                sentence="A warm-up of the learning rate has no further effect.",
-                source="section 5.2",
-                find=_no_further_effect,
-            ),
-        ),
+        claims=(_independent, _rises, _no_further_effect),
         plot=plot,
         line=lambda result: f"mean cosine {statistics.fmean(cosines(result)):.3f}",
     ),

@@ -27,7 +27,7 @@ from scanline.tables import Table
 
 from ..timing import Stretch, timed
 from .accelerated_secondary import PAPER
-from .claims import Claim, Finding
+from .claims import Claim, Finding, claim
 from .experiment import Cell, Experiment, Result, Results, Scale
 from .figures import figure
 
@@ -261,6 +261,7 @@ def _gain(results: Results, name: str) -> tuple[int, float] | None:
 TOO_FEW = Finding(None, "fewer than two learners had cores of their own")
 
 
+@claim("Every further learner shortens training, for all synchronous algorithms.", "Table 2")
 def _more_is_faster(results: Results) -> Finding:
     """Whether every further learner saves time, for algorithms that average gradients."""
     signs: list[bool] = []
@@ -274,6 +275,10 @@ def _more_is_faster(results: Results) -> Finding:
     return Finding(all(signs), ", ".join(words)) if signs else TOO_FEW
 
 
+@claim(
+    "Eight learners are more than 6 times as fast as one, so N are at least 6/8 of N times.",
+    "section 5.4, A2C",
+)
 def _six_of_eight(results: Results) -> Finding:
     gain = _gain(results, "A2C")
     if gain is None:
@@ -290,6 +295,10 @@ def _order(results: Results, first: str, second: str, numbers: tuple[int, ...]) 
     return Finding(all(one[num] <= two[num] for num in both), words) if both else TOO_FEW
 
 
+@claim(
+    "Of the DQNs, categorical DQN gains most from more learners, by its larger batch.",
+    "section 5.4",
+)
 def _large_batches_gain_most(results: Results) -> Finding:
     gains = {name: _gain(results, name) for name in ("DQN", "Rainbow", "CatDQN")}
     times = {name: gain[1] for name, gain in gains.items() if gain is not None}
@@ -299,6 +308,7 @@ def _large_batches_gain_most(results: Results) -> Finding:
     return Finding(times["CatDQN"] == max(times.values()), words)
 
 
+@claim("DQN and Rainbow gain little from more than two learners.", "section 5.4", scales=("paper",))
 def _small_batches_stop(results: Results) -> Finding:
     """Whether eight learners of DQN and Rainbow gain less than half of what four times two says."""
     gains = {}
@@ -320,40 +330,21 @@ EXPERIMENTS = (
         measure=measure,
         tables=tables,
         claims=(
+            _more_is_faster,
+            _six_of_eight,
             Claim(
-                sentence="Every further learner shortens training, for all synchronous algorithms.",
-                source="Table 2",
-                find=_more_is_faster,
+                "A2C needs no more hours than A3C with as many learners.",
+                "Table 2",
+                lambda results: _order(results, "A2C", "A3C", PAPER_LEARNERS),
             ),
             Claim(
-                sentence="Eight learners are more than 6 times as fast as one, so N are at least "
-                "6/8 of N times.",
-                source="section 5.4, A2C",
-                find=_six_of_eight,
-            ),
-            Claim(
-                sentence="A2C needs no more hours than A3C with as many learners.",
-                source="Table 2",
-                find=lambda results: _order(results, "A2C", "A3C", PAPER_LEARNERS),
-            ),
-            Claim(
-                sentence="With eight learners APPO needs fewer hours than PPO.",
-                source="Table 2",
-                find=lambda results: _order(results, "APPO", "PPO", (8,)),
+                "With eight learners APPO needs fewer hours than PPO.",
+                "Table 2",
+                lambda results: _order(results, "APPO", "PPO", (8,)),
                 scales=("paper",),
             ),
-            Claim(
-                sentence="Of the DQNs, categorical DQN gains most from more learners, by its "
-                "larger batch.",
-                source="section 5.4",
-                find=_large_batches_gain_most,
-            ),
-            Claim(
-                sentence="DQN and Rainbow gain little from more than two learners.",
-                source="section 5.4",
-                find=_small_batches_stop,
-                scales=("paper",),
-            ),
+            _large_batches_gain_most,
+            _small_batches_stop,
         ),
         plot=plot,
         notes=(

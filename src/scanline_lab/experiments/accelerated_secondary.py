@@ -25,7 +25,7 @@ from scanline.stores import Replay, ReplaySettings
 from scanline.stores.reader import Reader
 from scanline.tables import Table
 
-from .claims import Claim, Finding
+from .claims import Claim, Finding, claim
 from .experiment import Cell, Experiment, Result, Results, Scale
 from .figures import figure
 
@@ -259,6 +259,7 @@ def _follows(results: Results, small_first: bool | None, at_least: float, but: f
     return Finding(at_least <= second / first <= but, words)
 
 
+@claim("The large-batch learner's parameter norm lags behind the small one's.", "Figure 6")
 def _norms(results: Results) -> Finding:
     wrong, seen = [], 0
     for name, result in results.items():
@@ -282,25 +283,21 @@ EXPERIMENTS = (
         tables=tables,
         claims=(
             Claim(
-                sentence="A small-batch second learner keeps pace with its large-batch first.",
-                source="Figure 5a",
-                find=lambda results: _follows(results, False, 0.8, math.inf),
+                "A small-batch second learner keeps pace with its large-batch first.",
+                "Figure 5a",
+                lambda results: _follows(results, False, 0.8, math.inf),
             ),
             Claim(
-                sentence="A large-batch second learner fails to track its small-batch first.",
-                source="Figure 5b",
-                find=lambda results: _follows(results, True, -math.inf, 0.5),
+                "A large-batch second learner fails to track its small-batch first.",
+                "Figure 5b",
+                lambda results: _follows(results, True, -math.inf, 0.5),
             ),
             Claim(
-                sentence="With equal batches the second learner tracks the first.",
-                source="Figure 7",
-                find=lambda results: _follows(results, None, 0.7, 1.4),
+                "With equal batches the second learner tracks the first.",
+                "Figure 7",
+                lambda results: _follows(results, None, 0.7, 1.4),
             ),
-            Claim(
-                sentence="The large-batch learner's parameter norm lags behind the small one's.",
-                source="Figure 6",
-                find=_norms,
-            ),
+            _norms,
         ),
         plot=plot,
         notes=("Both learners draw the same number of steps; only the first one acts.",),

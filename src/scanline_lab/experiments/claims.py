@@ -27,7 +27,7 @@ class Finding:
     """The figures behind it, in a few words."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Claim:
     """One statement of a paper."""
 
@@ -38,6 +38,13 @@ class Claim:
     """From the results by the name of their cell."""
     scales: Sequence[str] = ("desk", "paper")
     """Scales at which the results can decide it."""
+
+
+def claim(
+    sentence: str, source: str, scales: Sequence[str] = ("desk", "paper")
+) -> Callable[[Callable[[Mapping[str, Any]], Finding]], Claim]:
+    """Makes a predicate over results a claim; fields as in `Claim`."""
+    return lambda find: Claim(sentence, source, find, scales)
 
 
 @dataclass(frozen=True)

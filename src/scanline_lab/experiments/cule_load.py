@@ -22,7 +22,7 @@ from scanline.tables import Table
 
 from ..timing import Stretch, timed
 from . import cule_steps
-from .claims import Claim, Finding
+from .claims import Finding, claim
 from .cule import ENGINES, PAPER
 from .experiment import Cell, Experiment, Result, Results, Scale
 from .figures import figure
@@ -208,6 +208,7 @@ def _plot_load(axes: Any, found: Rates, load: str) -> None:
     axes.legend(fontsize=7)
 
 
+@claim("The own engine beats ALE's under every load (the paper's CPU engine does not).", "Figure 2")
 def _own_is_faster(results: Results) -> Finding:
     found = rates(results)
     pairs = [
@@ -219,6 +220,7 @@ def _own_is_faster(results: Results) -> Finding:
     return Finding(low > 1, f"{low:.2f} to {high:.2f} times ale-py's rate")
 
 
+@claim("Frames/s fall from emulation alone to inference to training.", "Figure 4")
 def _learning_is_the_limit(results: Results) -> Finding:
     """Whether the loads come in the paper's order on our engine."""
     found, signs = rates(results), []
@@ -228,6 +230,7 @@ def _learning_is_the_limit(results: Results) -> Finding:
     return Finding(all(signs), f"{sum(signs)} of {len(signs)} sizes")
 
 
+@claim("With inference, frames/s rise with the number of environments.", "Figure 2")
 def _rises_with_envs(results: Results) -> Finding:
     """Whether the median game gains from more environments, with inference, on our engine."""
     found = rates(results)
@@ -246,25 +249,7 @@ EXPERIMENTS = (
         cells=cells,
         measure=measure,
         tables=tables,
-        claims=(
-            Claim(
-                sentence="Frames/s fall from emulation alone to inference to training.",
-                source="Figure 4",
-                find=_learning_is_the_limit,
-            ),
-            Claim(
-                sentence="The own engine beats ALE's under every load (the paper's CPU engine "
-                "does not).",
-                source="Figure 2",
-                find=_own_is_faster,
-            ),
-            Claim(
-                sentence="With inference, frames/s rise with the number of environments.",
-                source="Figure 2",
-                find=_rises_with_envs,
-            ),
-            *cule_steps.CLAIMS,
-        ),
+        claims=(_learning_is_the_limit, _own_is_faster, _rises_with_envs, *cule_steps.CLAIMS),
         plot=plot,
         line=lambda result: f"{result['raw_fps']:,.0f} raw frames/s",
     ),

@@ -187,14 +187,14 @@ EXPERIMENTS = (
         tables=tables,
         claims=(
             Claim(
-                sentence=f"Policy-gradient recipes win Pong (18) within {MINUTES:g} minutes.",
-                source="each paper's curves of Pong, on its own hardware",
-                find=lambda results: _all_learn(results, POLICY_GRADIENT, WINS),
+                f"Policy-gradient recipes win Pong (18) within {MINUTES:g} minutes.",
+                "each paper's curves of Pong, on its own hardware",
+                lambda results: _all_learn(results, POLICY_GRADIENT, WINS),
             ),
             Claim(
-                sentence="Value-based recipes are above -10 on Pong after 850,000 agent steps.",
-                source="Mnih 2015 and its successors, from far longer runs",
-                find=lambda results: _all_learn(results, VALUE_BASED, RISES_ABOVE),
+                "Value-based recipes are above -10 on Pong after 850,000 agent steps.",
+                "Mnih 2015 and its successors, from far longer runs",
+                lambda results: _all_learn(results, VALUE_BASED, RISES_ABOVE),
             ),
         ),
         plot=plot,

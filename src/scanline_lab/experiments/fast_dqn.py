@@ -275,9 +275,7 @@ def _speed_claims(simulated: bool) -> list[Claim]:
 
     def claim(sentence: str, find: Callable[[Mapping[str, float]], Finding]) -> Claim:
         return Claim(
-            sentence=sentence,
-            source=f"section 5.1; {where}",
-            find=lambda results: find(mean_hours(results, simulated)),
+            sentence, f"section 5.1; {where}", lambda results: find(mean_hours(results, simulated))
         )
 
     concurrency = [(f"concurrent-{n}", f"standard-{n}") for n in THREADS]

@@ -16,7 +16,7 @@ from scanline.runners.concurrent import TRAINER, Concurrent
 from scanline.runs.clock import ACTING, ENVIRONMENT, LEARNING
 from scanline.tables import Table
 
-from .claims import Claim, Finding
+from .claims import Finding, claim
 from .coprocessor import OnCoprocessor, TinyQ
 from .experiment import Cell, Experiment, Result, Results, Scale
 from .fast_dqn import (
@@ -120,6 +120,11 @@ def _draw(axes: Any, name: str, spans: Sequence[TracedSpan]) -> None:
     axes.set(title=title, xlabel="milliseconds")
 
 
+@claim(
+    "By overlapping sampling and training, the training cost is masked.",
+    "Figure 2",
+    scales=("smoke", "desk", "paper"),
+)
 def _masked(results: Results) -> Finding:
     """Whether the shorter of sampling and training is hidden behind the longer one."""
     found = {name: r for name, r in results.items() if "concurrent" in name or "both" in name}
@@ -139,14 +144,7 @@ EXPERIMENTS = (
         cells=cells,
         measure=measure,
         tables=tables,
-        claims=(
-            Claim(
-                sentence="By overlapping sampling and training, the training cost is masked.",
-                source="Figure 2",
-                find=_masked,
-                scales=("smoke", "desk", "paper"),
-            ),
-        ),
+        claims=(_masked,),
         plot=plot,
         notes=(
             "White is waiting; training is one bar per block. Rows that begin with `simulated` "

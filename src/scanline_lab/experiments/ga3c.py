@@ -17,7 +17,7 @@ from scanline.processes import granted_cores
 from scanline.tables import Table
 
 from ..timing import Stretch
-from .claims import Claim, Finding
+from .claims import Finding, claim
 from .experiment import Cell, Experiment, Result, Results, Scale
 from .figures import figure
 from .stretch import stretch
@@ -128,12 +128,14 @@ def speed_plot(scale: Scale, results: Results, path: Path) -> None:
         axes[0].legend(fontsize=8)
 
 
+@claim("GA3C predicts faster than A3C with every network.", "section 5.1, on a GPU")
 def _faster(results: Results) -> Finding:
     factors = {n: _factor(results, n) for n in NETWORKS}
     words = ", ".join(f"{n.removeprefix('ga3c-')} {f:.2f}x" for n, f in factors.items())
     return Finding(all(factor > 1 for factor in factors.values()), words)
 
 
+@claim("The larger the network, the larger the speed-up.", "section 5.1, on a GPU")
 def _grows(results: Results) -> Finding:
     small, large = _factor(results, "ga3c"), _factor(results, "ga3c-large-1")
     return Finding(large > small, f"small {small:.2f}x, largest {large:.2f}x")
@@ -213,12 +215,14 @@ def adjustment_plot(scale: Scale, results: Results, path: Path) -> None:
             below.set(xlabel="seconds", ylabel="TPS")
 
 
+@claim("The controller finds numbers with a higher rate of updates.", "section 4.3")
 def _improves(results: Results) -> Finding:
     found = {game: (results[game]["first_tps"], results[game]["best_tps"]) for game in GAMES}
     words = ", ".join(f"{g} {first:.1f} to {best:.1f} TPS" for g, (first, best) in found.items())
     return Finding(all(best > first for first, best in found.values()), words)
 
 
+@claim("Different games end with different numbers.", "Figure 2")
 def _differ(results: Results) -> Finding:
     best = {game: tuple(results[game]["best"]) for game in GAMES}
     words = ", ".join(f"{game} {'/'.join(map(str, n))}" for game, n in best.items())
@@ -233,18 +237,7 @@ EXPERIMENTS = (
         cells=speed_cells,
         measure=measure_speed,
         tables=speed_tables,
-        claims=(
-            Claim(
-                sentence="GA3C predicts faster than A3C with every network.",
-                source="section 5.1, on a GPU",
-                find=_faster,
-            ),
-            Claim(
-                sentence="The larger the network, the larger the speed-up.",
-                source="section 5.1, on a GPU",
-                find=_grows,
-            ),
-        ),
+        claims=(_faster, _grows),
         plot=speed_plot,
         notes=("The paper's GA3C has a GPU for its network; here both have the same cores.",),
         line=lambda result: f"{result['pps']:,.0f} PPS, {result['tps']:,.1f} TPS",
@@ -256,18 +249,7 @@ EXPERIMENTS = (
         cells=adjustment_cells,
         measure=measure_adjustment,
         tables=adjustment_tables,
-        claims=(
-            Claim(
-                sentence="The controller finds numbers with a higher rate of updates.",
-                source="section 4.3",
-                find=_improves,
-            ),
-            Claim(
-                sentence="Different games end with different numbers.",
-                source="Figure 2",
-                find=_differ,
-            ),
-        ),
+        claims=(_improves, _differ),
         plot=adjustment_plot,
         line=lambda result: f"{result['first_tps']:.1f} to {result['best_tps']:.1f} TPS",
     ),

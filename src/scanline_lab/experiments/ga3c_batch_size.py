@@ -13,7 +13,7 @@ from typing import Any
 
 from scanline.tables import Table
 
-from .claims import Claim, Finding
+from .claims import Finding, claim
 from .experiment import Cell, Experiment, Result, Results, Scale
 from .figures import figure
 from .ga3c import PAPER
@@ -126,18 +126,22 @@ def _falls(pairs: Mapping[str, list[Any]], name: str) -> Finding:
     return Finding(all(many < one for one, many in pairs.values()), f"{name}: {words}")
 
 
+@claim("A minimum of 40 instead of 1 reduces the policy lag.", "section 5.3")
 def _less_lag(results: Results) -> Finding:
     return _falls(_pairs(results, lambda result: mean_of(result, LAG)), "lag in updates")
 
 
+@claim("Larger training batches mean fewer updates per second.", "section 5.3")
 def _fewer_updates(results: Results) -> Finding:
     return _falls(_pairs(results, lambda r: r["updates"] / r["seconds"]), "updates per second")
 
 
+@claim("A minimum of 40 instead of 1 makes convergence more stable.", "Figure 7")
 def _steadier(results: Results) -> Finding:
     return _falls(_pairs(results, deepest_fall), "deepest fall of the score")
 
 
+@claim("The best results come with a minimum between 20 and 40.", "Figure 7")
 def _best_between(results: Results) -> Finding:
     """Whether the best score of all is reached with 20 to 40 steps."""
     found = {}
@@ -160,28 +164,7 @@ EXPERIMENTS = (
         cells=cells,
         measure=measure,
         tables=tables,
-        claims=(
-            Claim(
-                sentence="A minimum of 40 instead of 1 reduces the policy lag.",
-                source="section 5.3",
-                find=_less_lag,
-            ),
-            Claim(
-                sentence="Larger training batches mean fewer updates per second.",
-                source="section 5.3",
-                find=_fewer_updates,
-            ),
-            Claim(
-                sentence="A minimum of 40 instead of 1 makes convergence more stable.",
-                source="Figure 7",
-                find=_steadier,
-            ),
-            Claim(
-                sentence="The best results come with a minimum between 20 and 40.",
-                source="Figure 7",
-                find=_best_between,
-            ),
-        ),
+        claims=(_less_lag, _fewer_updates, _steadier, _best_between),
         plot=plot,
         notes=("A minimum of 1 is one segment of 5 steps, as in the released code.",),
         line=lambda result: f"score {result['score']} at {result['agent_sps']:,.0f} steps/s",

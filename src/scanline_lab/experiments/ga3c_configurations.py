@@ -14,7 +14,7 @@ from typing import Any
 
 from scanline.tables import Table
 
-from .claims import Claim, Finding
+from .claims import Finding, claim
 from .experiment import Cell, Experiment, Result, Results, Scale
 from .figures import figure, rank_correlation
 from .ga3c import PAPER
@@ -123,6 +123,7 @@ def plot(scale: Scale, results: Results, path: Path) -> None:
             each.set_title(game)
 
 
+@claim("Configurations that play more frames converge faster.", "Figure 5")
 def _frames_decide(results: Results) -> Finding:
     """Whether those who play more frames end with higher scores."""
     found = {}
@@ -135,6 +136,7 @@ def _frames_decide(results: Results) -> Finding:
     return Finding(min(found.values()) > 0, f"rank correlation of frames and score: {words}")
 
 
+@claim("1/1/1 and 16/1/1 underuse the machine: the optimal one plays more.", "section 5.2")
 def _underused(results: Results) -> Finding:
     gains = {
         game: own["optimal"]["agent_sps"]
@@ -146,6 +148,7 @@ def _underused(results: Results) -> Finding:
     return Finding(holds, f"times the frames of the better one: {words}")
 
 
+@claim("The dynamic configuration catches up with the optimal one.", "Figure 5")
 def _catches_up(results: Results) -> Finding:
     """Whether the search ends with most of the score, in spite of fewer frames."""
     holds, words = [], []
@@ -168,23 +171,7 @@ EXPERIMENTS = (
         cells=cells,
         measure=measure,
         tables=tables,
-        claims=(
-            Claim(
-                sentence="Configurations that play more frames converge faster.",
-                source="Figure 5",
-                find=_frames_decide,
-            ),
-            Claim(
-                sentence="1/1/1 and 16/1/1 underuse the machine: the optimal one plays more.",
-                source="section 5.2",
-                find=_underused,
-            ),
-            Claim(
-                sentence="The dynamic configuration catches up with the optimal one.",
-                source="Figure 5",
-                find=_catches_up,
-            ),
-        ),
+        claims=(_frames_decide, _underused, _catches_up),
         plot=plot,
         notes=(
             "All settings begin with the same weights. 'single' is 1/1/1, 'sixteen' 16/1/1; "

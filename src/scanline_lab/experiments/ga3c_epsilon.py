@@ -26,7 +26,7 @@ from scanline.runs.leader import NotFiniteError
 from scanline.tables import Table
 
 from ..timing import Stretch, timed
-from .claims import Claim, Finding
+from .claims import Finding, claim
 from .coprocessor import Around
 from .experiment import Cell, Experiment, Result, Results, Scale
 from .figures import figure
@@ -199,6 +199,7 @@ def _shown(own: Mapping[str, Result]) -> str:
     return f"{len(failed)} of {len(own)} failed" + (f" ({', '.join(failed)})" if failed else "")
 
 
+@claim("Without epsilon the logarithm becomes infinite and optimisation fails.", "section 4.4")
 def _fails_without(results: Results) -> Finding:
     """None where no run came to such probabilities: then the epsilon had nothing to do."""
     own = _of(results, "none")
@@ -207,6 +208,7 @@ def _fails_without(results: Results) -> Finding:
     return Finding(failed if failed or rare else None, _shown(own))
 
 
+@claim("A small epsilon avoids this, without gradient clipping.", "section 4.4")
 def _goes_on_with(results: Results) -> Finding:
     """Whether the epsilon saved every run that failed without it."""
     without, added = _of(results, "none"), _of(results, "added")
@@ -215,6 +217,7 @@ def _goes_on_with(results: Results) -> Finding:
     return Finding(not both if any_failed else None, _shown(added))
 
 
+@claim("New parameters can make the probability of an old action very small.", "section 4.4")
 def _becomes_small(results: Results) -> Finding:
     """Whether actions become as unlikely as the epsilon more often with lag than without."""
     shares = {
@@ -233,23 +236,7 @@ EXPERIMENTS = (
         cells=cells,
         measure=measure,
         tables=tables,
-        claims=(
-            Claim(
-                sentence="New parameters can make the probability of an old action very small.",
-                source="section 4.4",
-                find=_becomes_small,
-            ),
-            Claim(
-                sentence="Without epsilon the logarithm becomes infinite and optimisation fails.",
-                source="section 4.4",
-                find=_fails_without,
-            ),
-            Claim(
-                sentence="A small epsilon avoids this, without gradient clipping.",
-                source="section 4.4",
-                find=_goes_on_with,
-            ),
-        ),
+        claims=(_becomes_small, _fails_without, _goes_on_with),
         plot=plot,
         notes=(
             "No gradient is clipped. Rates above the paper's 0.0003 bring the trouble sooner.",

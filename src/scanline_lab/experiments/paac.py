@@ -15,7 +15,7 @@ from typing import Any
 from scanline.tables import Table
 
 from ..timing import Stretch
-from .claims import Claim, Finding
+from .claims import Finding, claim
 from .experiment import Cell, Experiment, Result, Results, Scale
 from .figures import figure
 from .learning import learning_curve, plot_curves, steps_to
@@ -94,12 +94,18 @@ def usage_plot(scale: Scale, results: Results, path: Path) -> None:
         axes[0].legend(fontsize=8)
 
 
+@claim("The larger network costs 22 % of the steps/s on a GPU and 41 % on a CPU.", "section 5.2")
 def _slower(results: Results) -> Finding:
     """The large network's loss of speed with 32 environments."""
     small, large = results["nips-32"]["agent_sps"], results["nature-32"]["agent_sps"]
     return Finding(small > large, f"{100 * (1 - large / small):.0f} % fewer steps/s")
 
 
+@claim(
+    "With 32 environments and the small network the environment takes more "
+    "time than learning and action selection.",
+    "section 5.2",
+)
 def _environment_first(results: Results) -> Finding:
     shares = results["nips-32"]["shares"]
     network = shares["learning"] + shares["acting"]
@@ -109,6 +115,7 @@ def _environment_first(results: Results) -> Finding:
     )
 
 
+@claim("Timesteps per second rise with the number of environments.", "Figure 2")
 def _rises(results: Results) -> Finding:
     rates = [r["agent_sps"] for name, r in results.items() if name.startswith("nips-")]
     return Finding(rates[-1] > rates[0], f"{rates[0]:,.0f} to {rates[-1]:,.0f} steps/s")
@@ -171,6 +178,7 @@ def scaling_plot(scale: Scale, results: Results, path: Path) -> None:
 PONG_LEARNED = 0.0
 
 
+@claim("By agent steps, learning is about the same for 16 to 128 environments.", "Figure 3")
 def _alike_by_steps(results: Results) -> Finding:
     """Whether numbers of environments up to 128 need about the same number of steps."""
     needed = {n: steps_to(results[f"pong-{n}"], PONG_LEARNED) for n in (16, 32, 64, 128)}
@@ -181,6 +189,9 @@ def _alike_by_steps(results: Results) -> Finding:
     return Finding(max(found) < 3 * min(found), f"agent steps to {PONG_LEARNED:g}: {words}")
 
 
+@claim(
+    "With 256 environments and their learning rate, training diverges in some games.", "section 5.2"
+)
 def _diverges(results: Results) -> Finding:
     final = {n: results[f"pong-{n}"]["score"] for n in (32, 256)}
     if None in final.values():
@@ -197,24 +208,7 @@ EXPERIMENTS = (
         cells=usage_cells,
         measure=measure_usage,
         tables=usage_tables,
-        claims=(
-            Claim(
-                sentence="With 32 environments and the small network the environment takes more "
-                "time than learning and action selection.",
-                source="section 5.2",
-                find=_environment_first,
-            ),
-            Claim(
-                sentence="The larger network costs 22 % of the steps/s on a GPU and 41 % on a CPU.",
-                source="section 5.2",
-                find=_slower,
-            ),
-            Claim(
-                sentence="Timesteps per second rise with the number of environments.",
-                source="Figure 2",
-                find=_rises,
-            ),
-        ),
+        claims=(_environment_first, _slower, _rises),
         plot=usage_plot,
         line=lambda result: f"{result['agent_sps']:,.0f} steps/s",
     ),
@@ -225,19 +219,7 @@ EXPERIMENTS = (
         cells=scaling_cells,
         measure=measure_scaling,
         tables=scaling_tables,
-        claims=(
-            Claim(
-                sentence="By agent steps, learning is about the same for 16 to 128 environments.",
-                source="Figure 3",
-                find=_alike_by_steps,
-            ),
-            Claim(
-                sentence="With 256 environments and their learning rate, training diverges in "
-                "some games.",
-                source="section 5.2",
-                find=_diverges,
-            ),
-        ),
+        claims=(_alike_by_steps, _diverges),
         plot=scaling_plot,
         line=lambda result: f"score {result['score']} at {result['agent_sps']:,.0f} steps/s",
     ),

@@ -37,19 +37,19 @@ def squares(measured: list[str], **changes: Any) -> Experiment:
         ],
         claims=[
             Claim(
-                sentence="Two squared is four.",
-                source="Table 1",
-                find=lambda results: Finding(results["n2"]["square"] == 4, "4"),
+                "Two squared is four.",
+                "Table 1",
+                lambda results: Finding(results["n2"]["square"] == 4, "4"),
             ),
             Claim(
-                sentence="Three squared is eight.",
-                source="Table 2",
-                find=lambda results: Finding(results["n3"]["square"] == 8, "9"),
+                "Three squared is eight.",
+                "Table 2",
+                lambda results: Finding(results["n3"]["square"] == 8, "9"),
             ),
             Claim(
-                sentence="Four squared is sixteen.",
-                source="Table 3",
-                find=lambda results: Finding(results["n4"]["square"] == 16),
+                "Four squared is sixteen.",
+                "Table 3",
+                lambda results: Finding(results["n4"]["square"] == 16),
             ),
         ],
     )
