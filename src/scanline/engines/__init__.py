@@ -21,31 +21,12 @@ from gymnasium import register, registry
 
 from .. import games
 from ..errors import look_up
-from .interface import (
-    Autoreset,
-    Engine,
-    EngineError,
-    EngineSettings,
-    Game,
-    ProtocolRefusedError,
-    ResetKind,
-)
-
-__all__ = [
-    "KINDS",
-    "Autoreset",
-    "Engine",
-    "EngineError",
-    "EngineKind",
-    "EngineSettings",
-    "Game",
-    "ProtocolRefusedError",
-    "ResetKind",
-    "build",
-    "default_name",
-    "kind",
-    "version",
-]
+from .interface import Engine as Engine
+from .interface import EngineError as EngineError
+from .interface import EngineSettings as EngineSettings
+from .interface import Game as Game
+from .interface import ProtocolRefusedError as ProtocolRefusedError
+from .interface import ResetKind as ResetKind
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -66,9 +66,8 @@ class AleEngine:
     def reset(
         self, group: int, out: StepArrays, mask: Array | None = None, seed: int | None = None
     ) -> None:
-        self._calls.reset(group, is_masked=mask is not None)
+        seeds = self._calls.reset(group, mask, seed)
         where = np.ones(self.settings.group_size, np.bool_) if mask is None else mask
-        seeds = self._calls.seeds(group, seed)
         frames, info = self._pools[group].reset(
             seed=None if seeds is None else seeds[where], options={"reset_mask": where}
         )

@@ -4,19 +4,17 @@ Takes a Gymnasium id, the name of an Atari game or a callable with discrete acti
 vector observations; writes steps into the caller's arrays as every engine does.
 Knows nothing of ale-py: an Atari id is for Gymnasium to resolve.
 
-Workers write into shared memory, one row per environment; a step moves two bytes per worker each
-way and one copy of a group's rows here, without a loop over environments. Several environments per
+Workers write into shared memory, one row per environment; a step moves a few bytes per worker each
+direction and copies a group's rows here, without a loop over environments. Several environments per
 worker even out their step times. With `num_workers=0` the same code runs in this process.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
 
-import gymnasium
 import numpy as np
+from gymnasium.spaces import Box, Discrete
 
 from ..processes import granted_cores
 from ..records import Array, Spaces, StepArrays
@@ -35,8 +33,6 @@ from .snapshots import FLAG, LIVES, Bound, pack, unpack
 
 NEAREST = "as-is"
 _MAGIC = b"scanline-gymnasium-1\n"
-_START_SECONDS = 120.0
-"""Longest wait for the workers to import and build their environments."""
 _GRACE_SECONDS = 5.0
 _COPIED = ("frame", "raw_reward", "terminated", "truncated", "lives")
 
@@ -63,22 +59,17 @@ class GymnasiumEngine:
     def __init__(self, settings: EngineSettings) -> None:
         self.settings = settings
         _check(settings)
-        kind = _probe(settings)
-        self.spaces, self.can_snapshot = kind.spaces, kind.can_snapshot
+        self.spaces, self.can_snapshot = _probe(settings)
         self._calls = GroupCalls(settings)
         self._rules = StepRules(settings.num_envs, settings.protocol, settings.autoreset)
         self._done: set[int] = set()
-        self._workers = _workers(settings, kind)
-        frames = (settings.num_envs, *self.spaces.frame_shape)
+        self._workers = _workers(settings, self.spaces)
         self._arrays = dict(self._workers.arrays)
-        for name in ("frame", "final_frame"):
-            self._arrays[name] = self._arrays[name].reshape(frames)  # the same memory
 
     def reset(
         self, group: int, out: StepArrays, mask: Array | None = None, seed: int | None = None
     ) -> None:
-        self._calls.reset(group, is_masked=mask is not None)
-        rows, seeds = self.settings.rows(group), self._calls.seeds(group, seed)
+        rows, seeds = self.settings.rows(group), self._calls.reset(group, mask, seed)
         self._arrays["mask"][rows] = True if mask is None else mask
         self._arrays["seed"][rows] = -1 if seeds is None else seeds
         self._workers.order(group, RESET)
@@ -123,7 +114,7 @@ class GymnasiumEngine:
                 f"{self.settings.game!r} has no snapshots: its innermost environment must offer "
                 "snapshot() -> bytes and restore(bytes), and no wrapper may hide a state."
             )
-        found = self._workers.snapshot(self.settings.wait_seconds)
+        found = self._workers.snapshot()
         states = enumerate(self._rules.state())
         return [pack(_MAGIC, state, found[row]) for row, state in states]
 
@@ -133,8 +124,7 @@ class GymnasiumEngine:
         bounds = {"depth": depth, "lives": LIVES, "ended": FLAG}
         owner = "engine 'gymnasium', version 1"
         parts = [unpack(_MAGIC, snapshot, bounds, owner) for snapshot in snapshots]
-        bodies = {row: body for row, (_, body) in enumerate(parts)}
-        self._workers.restore(bodies, self.settings.wait_seconds)
+        self._workers.restore({row: body for row, (_, body) in enumerate(parts)})
         self._rules.load([state for state, _ in parts])
         self._calls.restored()
 
@@ -176,73 +166,42 @@ def _check(settings: EngineSettings) -> None:
         raise ValueError(f"num_workers={settings.num_workers} must be 0 (in this process) or more.")
 
 
-@dataclass(frozen=True)
-class _Kind:
-    """What one environment tells about all of its kind."""
-
-    spaces: Spaces
-    own_frame_shape: tuple[int, ...]
-    first_action: int
-    can_snapshot: bool
-
-
-def _probe(settings: EngineSettings) -> _Kind:
-    found = [_kind(maker, settings) for maker in dict.fromkeys(settings.games)]
-    if any(other.spaces != found[0].spaces for other in found):
+def _probe(settings: EngineSettings) -> tuple[Spaces, bool]:
+    """Spaces of the environments, which must agree, and whether all of them have snapshots."""
+    found = [_probe_one(maker, settings) for maker in dict.fromkeys(settings.games)]
+    spaces = found[0][0]
+    if any(other != spaces for other, _ in found):
         raise ValueError(f"The games {settings.game!r} differ in their frames or actions.")
-    return replace(found[0], can_snapshot=all(kind.can_snapshot for kind in found))
+    return spaces, all(has_snapshots for _, has_snapshots in found)
 
 
-def _kind(maker: EnvMaker, settings: EngineSettings) -> _Kind:
+def _probe_one(maker: EnvMaker, settings: EngineSettings) -> tuple[Spaces, bool]:
     env = make_env(maker)
-    try:
-        actions, frames = _checked_spaces(env, maker)
-        snapshots = can_snapshot(env)
-    finally:
-        env.close()
-    shape = frames.shape
-    spaces = spaces_of(
-        settings.protocol,
-        frame_shape=shape[:-1] if len(shape) == 3 and shape[-1] == 1 else shape,
-        frame_dtype="uint8" if frames.dtype == np.uint8 else "float32",
-        num_actions=int(actions.n),
-    )
-    return _Kind(spaces, shape, int(actions.start), snapshots)
-
-
-def _checked_spaces(
-    env: gymnasium.Env[Any, Any], maker: Any
-) -> tuple[gymnasium.spaces.Discrete, gymnasium.spaces.Box]:
-    actions, frames = env.action_space, env.observation_space
-    if not isinstance(actions, gymnasium.spaces.Discrete):
+    actions, frames, has_snapshots = env.action_space, env.observation_space, can_snapshot(env)
+    env.close()
+    if not isinstance(actions, Discrete):
         raise ValueError(
             f"{maker!r} has the action space {actions}; scanline takes Discrete actions only, so "
             "wrap the environment in one that maps a number to an action."
         )
-    if not isinstance(frames, gymnasium.spaces.Box) or not _is_image_or_vector(frames):
+    is_bytes, shape = frames.dtype == np.uint8, frames.shape or ()
+    is_image = len(shape) in (2, 3) and is_bytes
+    if not isinstance(frames, Box) or not (len(shape) == 1 or is_image):
         raise ValueError(
             f"{maker!r} has the observation space {frames}; scanline takes a uint8 image or a "
             "vector (Box), so wrap the environment, for example in FlattenObservation."
         )
-    return actions, frames
+    shape = shape[:-1] if len(shape) == 3 and shape[-1] == 1 else shape
+    dtype = "uint8" if is_bytes else "float32"
+    return spaces_of(settings.protocol, shape, dtype, int(actions.n)), has_snapshots
 
 
-def _is_image_or_vector(space: gymnasium.spaces.Box) -> bool:
-    return len(space.shape) == 1 or (len(space.shape) in (2, 3) and space.dtype == np.uint8)
-
-
-def _workers(settings: EngineSettings, kind: _Kind) -> InProcess | EnvWorkers:
-    layout = array_fields(settings.num_envs, kind.own_frame_shape, kind.spaces.frame_dtype)
+def _workers(settings: EngineSettings, spaces: Spaces) -> InProcess | EnvWorkers:
+    layout = array_fields(settings.num_envs, spaces.frame_shape, spaces.frame_dtype)
     wanted = granted_cores() if settings.num_workers is None else settings.num_workers
     if wanted == 0:
-        return InProcess(settings, kind.first_action, layout)
-    workers = EnvWorkers(settings, kind.first_action, layout, min(wanted, settings.num_envs))
-    try:
-        workers.ready(max(_START_SECONDS, settings.wait_seconds))
-    except BaseException:
-        workers.close(0.0)
-        raise
-    return workers
+        return InProcess(settings, layout)
+    return EnvWorkers(settings, layout, min(wanted, settings.num_envs))
 
 
 build: Callable[[EngineSettings], Engine] = GymnasiumEngine

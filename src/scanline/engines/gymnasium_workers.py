@@ -39,6 +39,8 @@ Parts = Sequence[Sequence[int]]
 
 STEP, RESET, SNAPSHOT, RESTORE, READY = range(5)
 """Codes of orders; STEP and RESET come with a group, RESTORE with snapshots by row."""
+_START_SECONDS = 120.0
+"""Longest wait for the workers to import and build their environments."""
 
 
 @runtime_checkable
@@ -51,7 +53,7 @@ class SnapshotEnv(Protocol):
 
 
 def array_fields(num_envs: int, frame_shape: tuple[int, ...], frame_dtype: str) -> Fields:
-    """The arrays of all environments of an engine; frames in their own shape."""
+    """The arrays of all environments of an engine, one row each."""
     frames = ((num_envs, *frame_shape), frame_dtype)
     column = (num_envs,)
     return {
@@ -111,79 +113,81 @@ def _wrappers(env: Env) -> Iterator[Env]:
 class RowEnv:
     """One environment, which writes its row of the arrays."""
 
-    def __init__(self, maker: EnvMaker, row: int, first_action: int, how: EngineSettings) -> None:
-        self._row, self._first_action = row, first_action
-        self._protocol, self._autoreset = how.protocol, how.autoreset
+    def __init__(self, maker: EnvMaker, row: int, arrays: Arrays, settings: EngineSettings) -> None:
+        self._row, self._arrays = row, arrays
+        self._protocol, self._autoreset = settings.protocol, settings.autoreset
         self._env = make_env(maker)
+        actions, shape = self._env.action_space, self._env.observation_space.shape
+        assert isinstance(actions, gymnasium.spaces.Discrete) and shape is not None
+        self._first_action = int(actions.start)
+        self._frame, self._final_frame = (
+            arrays[name][row].reshape(shape) for name in ("frame", "final_frame")
+        )  # the row's memory in the environment's own shape
         limits = (layer for layer in _wrappers(self._env) if isinstance(layer, wrappers.TimeLimit))
         self._limit = next(limits, None)
-        self._frames = 0
+        self._num_frames = 0
         self._waits_for_reset = False
 
-    def reset(self, arrays: Arrays, seed: int | None = None) -> None:
-        frame, info = self._env.reset(seed=seed)
-        self._frames, self._waits_for_reset = 0, False
-        arrays["frame"][self._row] = frame
-        arrays["lives"][self._row] = info.get("lives", 0)
+    def reset_where_masked(self) -> None:
+        if self._arrays["mask"][self._row]:
+            seed = self._arrays["seed"].item(self._row)
+            self._reset(None if seed < 0 else seed)
 
-    def reset_where_masked(self, arrays: Arrays) -> None:
-        if arrays["mask"][self._row]:
-            seed = arrays["seed"].item(self._row)
-            self.reset(arrays, None if seed < 0 else seed)
-
-    def step(self, arrays: Arrays) -> None:
-        row = self._row
+    def step(self) -> None:
         if self._waits_for_reset:
-            arrays["raw_reward"][row] = 0.0
-            arrays["terminated"][row] = arrays["truncated"][row] = False
-            return self.reset(arrays)
-        action = arrays["action"].item(row) + self._first_action
-        frame, reward, terminated, truncated, lives = self._repeat(action)
-        arrays["frame"][row] = frame
-        arrays["raw_reward"][row] = reward
-        arrays["terminated"][row] = terminated
-        arrays["truncated"][row] = truncated
-        arrays["lives"][row] = lives
-        if terminated or truncated:
-            arrays["final_frame"][row] = frame
-            if self._autoreset == "same-step":
-                self.reset(arrays)
-            else:
-                self._waits_for_reset = True
-        return None
-
-    def _repeat(self, action: int) -> tuple[Any, float, bool, bool, int]:
+            self._write(0.0, False, False)
+            return self._reset()
         total, limit = 0.0, self._protocol.episode_limit_frames
+        action = self._arrays["action"].item(self._row) + self._first_action
         for _ in range(self._protocol.frame_skip):
             frame, reward, terminated, truncated, info = self._env.step(action)
             total += float(reward)
-            self._frames += 1
-            truncated = truncated or (self._frames == limit and not terminated)
+            self._num_frames += 1
+            truncated = truncated or (self._num_frames == limit and not terminated)
             if terminated or truncated:
                 break
-        return frame, total, terminated, truncated, info.get("lives", 0)
+        self._frame[...] = frame
+        self._arrays["lives"][self._row] = info.get("lives", 0)
+        self._write(total, terminated, truncated)
+        if terminated or truncated:
+            self._final_frame[...] = frame
+            self._waits_for_reset = True
+            if self._autoreset == "same-step":
+                self._reset()
+        return None
 
     def snapshot(self) -> bytes:
         elapsed = self._limit._elapsed_steps if self._limit else None
-        header = {"frames": self._frames, "waits": self._waits_for_reset, "elapsed": elapsed}
-        inner = self._env.unwrapped
-        assert isinstance(inner, SnapshotEnv)
-        return snapshots.pack(b"", header, inner.snapshot())
+        header = {"frames": self._num_frames, "waits": self._waits_for_reset, "elapsed": elapsed}
+        return snapshots.pack(b"", header, self._inner().snapshot())
 
     def restore(self, snapshot: bytes) -> None:
         elapsed = snapshots.COUNT if self._limit else snapshots.NOTHING
         bounds = {"frames": snapshots.COUNT, "waits": snapshots.FLAG, "elapsed": elapsed}
         state, body = snapshots.unpack(b"", snapshot, bounds)
         self._env.reset()  # wrappers refuse to step before they saw one
-        inner = self._env.unwrapped
-        assert isinstance(inner, SnapshotEnv)
-        inner.restore(body)
-        self._frames, self._waits_for_reset = state["frames"], state["waits"]
+        self._inner().restore(body)
+        self._num_frames, self._waits_for_reset = state["frames"], state["waits"]
         if self._limit:
             self._limit._elapsed_steps = state["elapsed"]
 
     def close(self) -> None:
         self._env.close()
+
+    def _reset(self, seed: int | None = None) -> None:
+        self._frame[...], info = self._env.reset(seed=seed)
+        self._arrays["lives"][self._row] = info.get("lives", 0)
+        self._num_frames, self._waits_for_reset = 0, False
+
+    def _write(self, raw_reward: float, terminated: bool, truncated: bool) -> None:
+        self._arrays["raw_reward"][self._row] = raw_reward
+        self._arrays["terminated"][self._row] = terminated
+        self._arrays["truncated"][self._row] = truncated
+
+    def _inner(self) -> SnapshotEnv:
+        inner = self._env.unwrapped
+        assert isinstance(inner, SnapshotEnv)
+        return inner
 
 
 @contextmanager
@@ -203,17 +207,11 @@ def _lost_worker() -> Iterator[None]:
 
 
 class LocalEnvs:
-    """The environments of one process, each addressed by its row.
+    """The environments of one process, each addressed by its row."""
 
-    `first_action` is what action 0 is called in the environments' own space.
-    """
-
-    def __init__(
-        self, settings: EngineSettings, rows: Sequence[int], first_action: int, arrays: Arrays
-    ) -> None:
-        self._arrays, self._first_env_id = arrays, settings.first_env_id
-        makers = settings.games
-        self._envs = {row: RowEnv(makers[row], row, first_action, settings) for row in rows}
+    def __init__(self, settings: EngineSettings, rows: Sequence[int], arrays: Arrays) -> None:
+        self._first_env_id, makers = settings.first_env_id, settings.games
+        self._envs = {row: RowEnv(makers[row], row, arrays, settings) for row in rows}
 
     def run(self, kind: int, rows: Sequence[int]) -> None:
         """Steps or resets these rows; an exception leaves with the environment's number on it."""
@@ -221,9 +219,9 @@ class LocalEnvs:
         try:
             for row in rows:
                 if kind == STEP:
-                    self._envs[row].step(self._arrays)
+                    self._envs[row].step()
                 else:
-                    self._envs[row].reset_where_masked(self._arrays)
+                    self._envs[row].reset_where_masked()
         except Exception as error:
             error.add_note(f"This was environment {self._first_env_id + row}.")
             raise
@@ -235,22 +233,20 @@ class LocalEnvs:
         for row, env in self._envs.items():
             env.restore(by_row[row])
 
-    def close(self) -> None:
+    def close(self, grace_seconds: float = 0.0) -> None:
         for env in self._envs.values():
             env.close()
 
 
-class InProcess:
+class InProcess(LocalEnvs):
     """All environments here, stepped when their group is waited for: for debugging and tests."""
 
-    def __init__(self, settings: EngineSettings, first_action: int, layout: Fields) -> None:
-        self.arrays: Arrays = {
-            name: np.zeros(shape, dtype) for name, (shape, dtype) in layout.items()
-        }
+    def __init__(self, settings: EngineSettings, layout: Fields) -> None:
+        self.arrays = {name: np.zeros(shape, dtype) for name, (shape, dtype) in layout.items()}
         self._settings = settings
         self._orders: deque[tuple[int, int]] = deque()  # filled by any thread
         with _failing_env():
-            self._envs = LocalEnvs(settings, range(settings.num_envs), first_action, self.arrays)
+            super().__init__(settings, range(settings.num_envs), self.arrays)
 
     def order(self, group: int, kind: int) -> None:
         self._orders.append((group, kind))
@@ -261,20 +257,9 @@ class InProcess:
         while self._orders:
             group, kind = self._orders.popleft()
             rows = self._settings.rows(group)
-            self._envs.run(kind, range(rows.start, rows.stop))
+            self.run(kind, range(rows.start, rows.stop))
             finished.append(group)
         return finished
-
-    @_failing_env()
-    def snapshot(self, timeout_seconds: float) -> dict[int, bytes]:
-        return self._envs.snapshot()
-
-    @_failing_env()
-    def restore(self, by_row: Mapping[int, bytes], timeout_seconds: float) -> None:
-        self._envs.restore(by_row)
-
-    def close(self, grace_seconds: float) -> None:
-        self._envs.close()
 
 
 class EnvWorkers:
@@ -283,22 +268,22 @@ class EnvWorkers:
     One order per group may be under way.
     """
 
-    def __init__(
-        self, settings: EngineSettings, first_action: int, layout: Fields, num_workers: int
-    ) -> None:
+    def __init__(self, settings: EngineSettings, layout: Fields, num_workers: int) -> None:
         _refuse_unimportable(settings.games)
         shared = SharedArrays(layout)
         self.arrays: Arrays = shared.arrays
+        self._wait_seconds = settings.wait_seconds
         self._parts = _parts(settings, num_workers)
         own = replace(settings, is_paused=None)  # which need not be importable
-        args = [(own, rows, first_action, dict(layout), shared.fd) for rows in self._parts]
+        args = [(own, rows, dict(layout), shared.fd) for rows in self._parts]
         self._pool = start_workers(serve, args, fds=(shared.fd,))
         shared.close_fd()
         self._pending: dict[int, set[int]] = {}
-
-    def ready(self, timeout_seconds: float) -> None:
-        """Waits until every worker has built its environments."""
-        self._call_all(READY, timeout_seconds)
+        try:
+            self._call_all(READY, max(_START_SECONDS, settings.wait_seconds))
+        except BaseException:
+            self.close(0.0)
+            raise
 
     @_lost_worker()
     def order(self, group: int, kind: int) -> None:
@@ -322,12 +307,12 @@ class EnvWorkers:
                 break
         return finished
 
-    def snapshot(self, timeout_seconds: float) -> dict[int, bytes]:
-        answers = self._call_all(SNAPSHOT, timeout_seconds)
+    def snapshot(self) -> dict[int, bytes]:
+        answers = self._call_all(SNAPSHOT, self._wait_seconds)
         return {row: state for answer in answers for row, state in answer.items()}
 
-    def restore(self, by_row: Mapping[int, bytes], timeout_seconds: float) -> None:
-        self._call_all(RESTORE, timeout_seconds, by_row)
+    def restore(self, by_row: Mapping[int, bytes]) -> None:
+        self._call_all(RESTORE, self._wait_seconds, by_row)
 
     def close(self, grace_seconds: float) -> None:
         self._pool.close(grace_seconds)
@@ -347,16 +332,11 @@ class EnvWorkers:
 
 
 def serve(
-    link: ParentLink,
-    settings: EngineSettings,
-    parts: Parts,
-    first_action: int,
-    layout: Fields,
-    fd: int,
+    link: ParentLink, settings: EngineSettings, parts: Parts, layout: Fields, fd: int
 ) -> None:
     """What a worker process does until its parent closes the pipe."""
     rows = [row for part in parts for row in part]
-    envs = LocalEnvs(settings, rows, first_action, SharedArrays(layout, fd).arrays)
+    envs = LocalEnvs(settings, rows, SharedArrays(layout, fd).arrays)
     for kind, item in link.orders():
         if kind in (STEP, RESET):
             envs.run(kind, parts[item])
@@ -370,17 +350,16 @@ def serve(
 
 def _parts(settings: EngineSettings, num_workers: int) -> list[Parts]:
     """Rows per worker and group: contiguous, as even as can be, going round."""
-    found: list[list[list[int]]] = [
-        [[] for _ in range(settings.num_groups)] for _ in range(num_workers)
+    rows = np.arange(settings.num_envs).reshape(settings.num_groups, -1)
+    split = [np.array_split(own, num_workers) for own in rows]
+    shift = min(num_workers, settings.group_size)
+    return [
+        [
+            parts[(worker - group * shift) % num_workers].tolist()
+            for group, parts in enumerate(split)
+        ]
+        for worker in range(num_workers)
     ]
-    worker = 0
-    for group in range(settings.num_groups):
-        rows = settings.rows(group)
-        parts = min(num_workers, settings.group_size)
-        for part in np.array_split(np.arange(rows.start, rows.stop), parts):
-            found[worker % num_workers][group] = part.tolist()
-            worker += 1
-    return list(found)
 
 
 def _refuse_unimportable(makers: Sequence[EnvMaker]) -> None:

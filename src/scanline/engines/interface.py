@@ -99,8 +99,9 @@ class EngineSettings:
     @property
     def games(self) -> list[EnvMaker]:
         """What each environment plays; one game, also as a list of one, is for all of them."""
-        single = isinstance(self.game, str) or callable(self.game)
-        named: list[EnvMaker] = [self.game] if single else list(self.game)  # type: ignore
+        named: list[EnvMaker] = (
+            [self.game] if isinstance(self.game, str) or callable(self.game) else list(self.game)
+        )
         if len(named) not in (1, self.num_envs):
             raise ValueError(
                 f"The list names {len(named)} games for num_envs={self.num_envs}; "

@@ -62,8 +62,7 @@ class NativeEngine:
     def reset(
         self, group: int, out: StepArrays, mask: Array | None = None, seed: int | None = None
     ) -> None:
-        self._calls.reset(group, is_masked=mask is not None)
-        seeds = self._calls.seeds(group, seed)  # of ALE's generators
+        seeds = self._calls.reset(group, mask, seed)  # of ALE's generators
         key = random.key_of(self.settings.seed if seed is None else seed, "environment")
         first = self.settings.first_env_id + self.settings.rows(group).start
         # After a lost life, and only there, a masked reset goes on with the same game.

@@ -137,21 +137,18 @@ class GroupCalls:
         self._settings = settings
         self._is_reset = [False] * settings.num_groups
         self._is_sent = [False] * settings.num_groups
-        self._is_seeded = [False] * settings.num_groups
         self._is_closed = False
 
-    def reset(self, group: int, *, is_masked: bool) -> None:
+    def reset(self, group: int, mask: Array | None, seed: int | None) -> Array | None:
+        """Seeds [b] where the random streams start anew: at a group's first reset, and at any with
+        a seed. None where they go on."""
         self.refuse_in_flight(group, "a reset")
-        if is_masked and not self._is_reset[group]:
+        is_first = not self._is_reset[group]
+        if is_first and mask is not None:
             raise RuntimeError(f"Group {group} needs a whole reset before one with a mask.")
         self._is_reset[group] = True
-
-    def seeds(self, group: int, seed: int | None) -> Array | None:
-        """Seeds [b] of a reset that starts the random streams anew: the first of the group, and
-        any with a seed. None where the streams go on."""
-        if seed is None and self._is_seeded[group]:
+        if seed is None and not is_first:
             return None
-        self._is_seeded[group] = True
         chosen = self._settings.seed if seed is None else seed
         return random.seeds(chosen, "environment", self._settings.env_ids(group))
 
@@ -182,7 +179,6 @@ class GroupCalls:
 
     def restored(self) -> None:
         self._is_reset = [True] * self._settings.num_groups
-        self._is_seeded = [True] * self._settings.num_groups
 
     def refuse_in_flight(self, group: int | None, what: str) -> None:
         """Refuses while the group, or any group for None, has results to fetch."""

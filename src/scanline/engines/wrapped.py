@@ -28,7 +28,7 @@ _POLL_SECONDS = 5e-4
 
 
 class WrappedEngine:
-    """All calls are the inner engine's; used by as many threads as that allows."""
+    """All but `send`, `recv` and `poll`, which wrappers have, is the inner engine's."""
 
     def __init__(self, inner: Engine) -> None:
         self._inner = inner
@@ -36,15 +36,6 @@ class WrappedEngine:
         self.settings, self.spaces = inner.settings, inner.spaces
         self.reset, self.counters, self.close = inner.reset, inner.counters, inner.close
         self.snapshot, self.restore = inner.snapshot, inner.restore
-
-    def send(self, group: int, actions: Array, out: StepArrays | None = None) -> None:
-        self._inner.send(group, actions, out)
-
-    def recv(self, group: int, out: StepArrays) -> None:
-        self._inner.recv(group, out)
-
-    def poll(self, timeout_seconds: float) -> list[int]:
-        return self._inner.poll(timeout_seconds)
 
 
 class UnevenEngine(WrappedEngine):

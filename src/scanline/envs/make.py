@@ -1,7 +1,7 @@
-"""`make`: from a game's name and a few words to a vector environment.
+"""`make`: from a game's name and a few options to a vector environment.
 
 Takes a game, names of an engine and a protocol, and overrides in the spelling of the peers; gives
-an `EngineVectorEnv`. Knows which words belong to the engine; all others are the protocol's.
+an `EngineVectorEnv`. Knows which options are the engine's; all others are the protocol's.
 """
 
 from __future__ import annotations
@@ -17,12 +17,8 @@ from ..engines.interface import Autoreset, EngineSettings, Game
 from ..protocols import Protocol
 from .vector import MODES, EngineVectorEnv
 
-_ENGINE_WORDS = {field.name for field in fields(EngineSettings)} - {
-    "game",
-    "num_envs",
-    "protocol",
-    "autoreset",
-}
+_OWN = {"game", "num_envs", "protocol", "autoreset"}
+_ENGINE_OPTIONS = {field.name for field in fields(EngineSettings)} - _OWN
 
 
 def make(
@@ -41,24 +37,19 @@ def make(
     them: frameskip, frame_stack, noop_max, episodic_life, repeat_action_probability, ...
     """
     name = default_name(game) if engine is None else engine
-    rules = protocol if isinstance(protocol, Protocol) else None
-    rules = rules or protocols.get(str(protocol or kind(name).protocol))
-    words = {word: options.pop(word) for word in list(options) if word in _ENGINE_WORDS}
-    if "batch_size" in options:
-        words["num_groups"] = _num_groups(num_envs, options.pop("batch_size"))
+    if not isinstance(protocol, Protocol):
+        protocol = protocols.get(protocol or kind(name).protocol)
+    own = {option: options.pop(option) for option in _ENGINE_OPTIONS & options.keys()}
+    if batch_size := options.pop("batch_size", None):
+        own["num_groups"] = _num_groups(num_envs, batch_size)
+    rules, autoreset = protocol.replace(**options), _autoreset(autoreset_mode)
     settings = EngineSettings(
-        game=game,
-        num_envs=num_envs,
-        protocol=rules.replace(**options),
-        autoreset=_autoreset(autoreset_mode),
-        **words,
+        game=game, num_envs=num_envs, protocol=rules, autoreset=autoreset, **own
     )
     return EngineVectorEnv(build(name, settings))
 
 
-def _num_groups(num_envs: int, batch_size: int | None) -> int:
-    if not batch_size:
-        return 1
+def _num_groups(num_envs: int, batch_size: int) -> int:
     if batch_size < 0 or num_envs % batch_size:
         raise ValueError(
             f"batch_size={batch_size} does not divide num_envs={num_envs}; use a divisor."

@@ -206,22 +206,20 @@ class EngineVectorEnv(VectorEnv[Array, Array, Array]):
         return observations
 
     def _write_observations(self, out: Array, rows: slice) -> None:
-        for group in self._groups(rows):
-            self._stacks[group].write(self._rows_of(group, out, rows))
+        for stack, own in self._stacks_of(rows):
+            stack.write(out[own])
 
-    def _groups(self, rows: slice) -> range:
-        return range(rows.start // self.batch_size, rows.stop // self.batch_size)
-
-    def _rows_of(self, group: int, array: Array, rows: slice) -> Array:
-        """A group's part of an array that holds these rows."""
-        first = group * self.batch_size - rows.start
-        part: Array = array[first : first + self.batch_size]
-        return part
+    def _stacks_of(self, rows: slice) -> list[tuple[FrameStack, slice]]:
+        """The stacks of these rows, each with its part of an array that holds them."""
+        size = self.batch_size
+        stacks = self._stacks[rows.start // size : rows.stop // size]
+        return [(stack, slice(n * size, (n + 1) * size)) for n, stack in enumerate(stacks)]
 
     def _dense_info(self, rows: slice) -> dict[str, Any]:
         """What every environment reports at every step, each key with its mask."""
         steps = self._steps
-        counters = [self.engine.counters(group) for group in self._groups(rows)]
+        groups = range(rows.start // self.batch_size, rows.stop // self.batch_size)
+        counters = [self.engine.counters(group) for group in groups]
         info: dict[str, Any] = {
             "env_id": np.arange(rows.start, rows.stop),
             "lives": steps.lives[rows].copy(),
@@ -247,10 +245,8 @@ class EngineVectorEnv(VectorEnv[Array, Array, Array]):
     def _final(self, rows: slice, ended: Array, filled: StepBuffers) -> Array:
         """True last observations where an episode ended; after a lost life, the current ones."""
         final: Array = filled.observations.copy()
-        for group in self._groups(rows):
-            own = np.flatnonzero(self._rows_of(group, ended, rows))
-            if own.size:
-                self._stacks[group].write_final(self._rows_of(group, final, rows), own)
+        for stack, own in self._stacks_of(rows):
+            stack.write_final(final[own], np.flatnonzero(ended[own]))
         return final
 
     def _packed(self, env: int, inner: bytes) -> bytes:
