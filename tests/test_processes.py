@@ -1,4 +1,5 @@
-"""Workers end with their parent, say why they failed, and leave nothing behind."""
+"""Workers end with their parent, say why they failed, and leave nothing behind; pinned threads and
+workers stay on one core each."""
 
 from __future__ import annotations
 
@@ -12,10 +13,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from toys import build
 
 from scanline.errors import RefusedError, UserError
-from scanline.processes import ParentLink, SharedArrays, WorkerLost, WorkerPool, start_workers
+from scanline.processes import (
+    ParentLink,
+    SharedArrays,
+    WorkerLost,
+    WorkerPool,
+    bind,
+    granted_core_ids,
+    pinned,
+    start_workers,
+)
 
+needs_linux = pytest.mark.skipif(sys.platform != "linux", reason="pinning needs Linux")
 FIELDS = {"number": ((3,), "int64"), "flag": ((5,), "bool")}
 
 
@@ -205,3 +217,57 @@ def test_a_user_s_mistake_in_a_worker_is_the_same_sentence_here() -> None:
     with pytest.raises(UserError, match=r"^it must be 3; use 3\.$"):
         pool.answers(30.0)
     pool.close()
+
+
+def cores_of_new(before: set[int], after: set[int]) -> list[set[int]]:
+    return [os.sched_getaffinity(task) for task in sorted(after - before)]
+
+
+def threads() -> set[int]:
+    return {int(path.name) for path in Path("/proc/self/task").iterdir()}
+
+
+@needs_linux
+@pytest.mark.parametrize("is_wanted", [True, False])
+def test_threads_of_the_emulator_get_the_granted_cores_in_turn(is_wanted: bool) -> None:
+    granted, before = granted_core_ids(), threads()
+    with pinned(is_wanted):
+        engine = build("native", "pong", num_envs=3, num_threads=3)
+    found = cores_of_new(before, threads())
+    engine.close()
+    assert len(found) >= 2
+    expected = [{granted[n % len(granted)]} for n in range(len(found))]
+    assert found == (expected if is_wanted else [set(granted)] * len(found))
+    assert os.sched_getaffinity(0) == set(granted)
+
+
+@needs_linux
+def test_worker_processes_get_the_granted_cores_in_turn() -> None:
+    granted = granted_core_ids()
+    with pinned(True):
+        engine = build("gymnasium", "scanline/Catch-v0", num_envs=4, num_workers=2)
+    workers = engine._workers._pool.workers  # type: ignore[attr-defined]
+    found = [os.sched_getaffinity(worker.process.pid) for worker in workers]
+    engine.close()
+    assert found == [{granted[n % len(granted)]} for n in range(2)]
+
+
+@needs_linux
+def test_cores_that_the_system_does_not_grant_are_not_used() -> None:
+    granted = granted_core_ids()
+    bind(0, granted[-1:])
+    try:
+        with pinned(True):
+            engine = build("native", "pong", num_envs=2, num_threads=2)
+        mine = {frozenset(os.sched_getaffinity(task)) for task in threads()}
+        engine.close()
+    finally:
+        bind(0, granted)
+    assert frozenset(granted[-1:]) in mine
+    assert granted_core_ids() == granted
+
+
+def test_pinning_is_refused_on_another_system(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+    with pytest.raises(ValueError, match="needs Linux"), pinned(True):
+        pass

@@ -29,8 +29,8 @@ from gymnasium import wrappers
 
 from .. import games
 from ..processes import Fields, ParentLink, SharedArrays, WorkerLost, start_workers
-from . import snapshots
 from .interface import EngineError, EngineSettings, EnvMaker
+from .snapshots import COUNT, FLAG, NOTHING, pack, unpack
 
 Env = gymnasium.Env[Any, Any]
 Arrays = Mapping[str, npt.NDArray[Any]]
@@ -159,12 +159,11 @@ class RowEnv:
     def snapshot(self) -> bytes:
         elapsed = self._limit._elapsed_steps if self._limit else None
         header = {"frames": self._num_frames, "waits": self._waits_for_reset, "elapsed": elapsed}
-        return snapshots.pack(b"", header, self._inner().snapshot())
+        return pack(b"", header, self._inner().snapshot())
 
     def restore(self, snapshot: bytes) -> None:
-        elapsed = snapshots.COUNT if self._limit else snapshots.NOTHING
-        bounds = {"frames": snapshots.COUNT, "waits": snapshots.FLAG, "elapsed": elapsed}
-        state, body = snapshots.unpack(b"", snapshot, bounds)
+        bounds = {"frames": COUNT, "waits": FLAG, "elapsed": COUNT if self._limit else NOTHING}
+        state, body = unpack(b"", snapshot, bounds)
         self._env.reset()  # wrappers refuse to step before they saw one
         self._inner().restore(body)
         self._num_frames, self._waits_for_reset = state["frames"], state["waits"]

@@ -20,7 +20,7 @@ import gymnasium
 import numpy as np
 import numpy.typing as npt
 
-from ..engines import snapshots
+from ..engines.snapshots import SCORE, Bound, checked
 
 ID = "scanline/Catch-v0"
 Image = npt.NDArray[np.uint8]
@@ -119,22 +119,19 @@ class Catch(gymnasium.Env[Image, np.int64]):
     def restore(self, snapshot: bytes) -> None:
         try:
             state = json.loads(snapshot)
-            game = _Game(**snapshots.checked(state["game"], self._bounds()))
+            game = _Game(**checked(state["game"], self._bounds()))
             self.np_random.bit_generator.state = state["random"]
         except (KeyError, TypeError, OverflowError, RecursionError) as error:
             raise ValueError("This is no snapshot of Catch.") from error
         self._game = game
 
-    def _bounds(self) -> dict[str, snapshots.Bound]:
-        cell = snapshots.Bound(int, 0, self._settings.size - 1)
+    def _bounds(self) -> dict[str, Bound]:
+        cell = Bound(int, 0, self._settings.size - 1)
         return {
-            "row": cell,
-            "column": cell,
-            "drift": snapshots.Bound(int, -1, 1),
-            "paddle": cell,
-            "balls": snapshots.Bound(int, 0, self._settings.balls),
-            "lives": snapshots.Bound(int, 0, self._settings.lives),
-            "score": snapshots.SCORE,
+            **{"row": cell, "column": cell, "paddle": cell, "drift": Bound(int, -1, 1)},
+            "balls": Bound(int, 0, self._settings.balls),
+            "lives": Bound(int, 0, self._settings.lives),
+            "score": SCORE,
         }
 
     def _drop(self) -> None:
