@@ -11,13 +11,13 @@ from torch import Tensor, nn
 
 from scanline.networks import build
 from scanline.parameters import (
+    CentralOwner,
     CentralParameters,
     CentralSettings,
     Layout,
     LocalParameters,
     NotFiniteGradientError,
     OptimiserSettings,
-    Owner,
     StoreStuckError,
     shared_store,
 )
@@ -54,10 +54,12 @@ def local(settings: OptimiserSettings) -> LocalParameters:
     return LocalParameters(network, settings, max_grad_norm=0.5)
 
 
-def central(settings: OptimiserSettings, how: CentralSettings) -> tuple[CentralParameters, Owner]:
+def central(
+    settings: OptimiserSettings, how: CentralSettings
+) -> tuple[CentralParameters, CentralOwner]:
     owned = local(settings)
     store = shared_store(owned.network, settings, how)
-    owner = Owner(owned, store, how.lock_seconds)
+    owner = CentralOwner(owned, store, how.lock_seconds)
     network = build("nips", SPACES, "policy-value", seed=2)  # to be replaced by the central weights
     return CentralParameters(network, settings, store, how, max_grad_norm=0.5), owner
 
@@ -140,7 +142,7 @@ def test_two_learners_merge_as_the_paper_says(period: int) -> None:
     how = CentralSettings(rule="multi-step-adam", sync_updates=period, num_chunks=1)
     first = Scalar()
     store = shared_store(first, settings, how)
-    owner = Owner(LocalParameters(first, settings), store, 1.0)
+    owner = CentralOwner(LocalParameters(first, settings), store, 1.0)
     learners = [CentralParameters(Scalar(), settings, store, how) for _ in range(2)]
     shared = {"w": 0.0, "m": 0.0, "v": 0.0, "t": 0.0}
     slow = [SlowLearner(shared), SlowLearner(shared)]
@@ -168,7 +170,7 @@ def test_lag_in_a_scripted_schedule_is_what_the_others_did_meanwhile() -> None:
     settings, how = OptimiserSettings(), CentralSettings()
     module = Scalar()
     store = shared_store(module, settings, how)
-    Owner(LocalParameters(module, settings), store, 1.0)
+    CentralOwner(LocalParameters(module, settings), store, 1.0)
     learners = [CentralParameters(Scalar(), settings, store, how) for _ in range(3)]
     lags = []
     for turn in range(12):
@@ -206,7 +208,7 @@ def test_contention_loses_no_update(optimiser: OptimiserSettings, how: CentralSe
     num_learners, num_updates = 3, 400
     module = central_worker.network()
     store = shared_store(module, optimiser, how)
-    owner = Owner(LocalParameters(module, optimiser), store, 5.0)
+    owner = CentralOwner(LocalParameters(module, optimiser), store, 5.0)
     args = [(optimiser, how, store.fds, num_updates)] * num_learners
     pool = start_workers(central_worker.learn, args, fds=store.fds)
     try:
@@ -229,7 +231,7 @@ def test_a_busy_chunk_is_visited_last_and_a_wait_has_a_limit() -> None:
     how = CentralSettings(num_chunks=2, lock_seconds=0.2)
     module = central_worker.network()
     store = shared_store(module, central_worker.HALVES, how)
-    Owner(LocalParameters(module, central_worker.HALVES), store, 5.0)
+    CentralOwner(LocalParameters(module, central_worker.HALVES), store, 5.0)
     learner = CentralParameters(central_worker.network(), central_worker.HALVES, store, how)
     pool = start_workers(central_worker.hold, [(store.fds, 0)], fds=store.fds)
     try:

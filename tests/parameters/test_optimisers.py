@@ -240,15 +240,15 @@ def test_a_state_of_another_size_is_refused():
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        ({"kind": "sgd"}, "kind 'sgd' is unknown; use"),
+        ({"kind": "sgd"}, "kind='sgd' is unknown; use"),
         ({"anneal": "cosine"}, "anneal='cosine' is unknown; use"),
         ({"learning_rate": 0.0}, "learning_rate=0.0 is not positive; use"),
         ({"learning_rate": math.nan}, "learning_rate=nan is not positive; use"),
         ({"epsilon": 0.0}, "epsilon=0.0 is not positive; use"),
         ({"decay": 1.0}, "decay has 1.0, outside"),
         ({"kind": "adam", "betas": (0.9, 1.5)}, "betas has 1.5, outside"),
-        ({"square_starts_at": -1.0}, "square_starts_at=-1.0 is negative; use"),
-        ({"warmup_agent_steps": -1}, "warmup_agent_steps=-1 is negative; use"),
+        ({"square_starts_at": -1.0}, "square_starts_at=-1.0 must not be negative"),
+        ({"warmup_agent_steps": -1}, "warmup_agent_steps=-1 must not be negative"),
         ({"amsgrad": True}, "amsgrad=True means nothing to 'rmsprop'"),
         ({"kind": "adam", "centred": True}, "centred=True means nothing to 'adam'"),
         ({"kind": "adam", "epsilon_inside_root": True}, "epsilon_inside_root=True means nothing"),

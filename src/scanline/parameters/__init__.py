@@ -10,7 +10,7 @@ learner.py their own copies; published.py is what threads may read while one of 
 from .all_reduce import LearnerLostError, Learners, LearnersDifferError, join
 from .central import Alone, CentralSettings, CentralStore, Layout, SharedStore, StoreStuckError
 from .chunked import ChunkedStep, MultiStepAdam
-from .learner import CentralParameters, Owner, shared_store
+from .learner import CentralOwner, CentralParameters, shared_store
 from .local import AllReduce, Grouped, LocalParameters, NotFiniteGradientError
 from .optimisers import (
     Adam,
@@ -25,6 +25,7 @@ __all__ = [
     "Adam",
     "AllReduce",
     "Alone",
+    "CentralOwner",
     "CentralParameters",
     "CentralSettings",
     "CentralStore",
@@ -39,7 +40,6 @@ __all__ = [
     "NotFiniteGradientError",
     "Optimiser",
     "OptimiserSettings",
-    "Owner",
     "Published",
     "RMSProp",
     "SharedStore",

@@ -16,14 +16,14 @@ import torch
 from torch import Tensor, nn
 
 from ..records import State
-from .central import CentralStore, Chunk, visit
+from .central import CentralSettings, CentralStore, Chunk, visit
 from .local import NotFiniteGradientError
 from .optimisers import STEP, Optimiser, OptimiserSettings, build_optimiser, memories, scale
 
 _AVERAGES = ("exp_avg", "exp_avg_sq")
 
 
-class Flat:
+class FlatArray:
     """A group's parameters as one flat array in the order of their memory, and back."""
 
     def __init__(self, parameters: Sequence[nn.Parameter]) -> None:
@@ -32,13 +32,15 @@ class Flat:
         self.parts = [slice(e - p.numel(), e) for e, p in zip(ends, self.parameters, strict=True)]
         self.num_numbers = ends[-1]
 
-    def gather(self, tensors: Sequence[Tensor | None], into: Tensor) -> None:
-        """Copies tensors shaped like the parameters; zeros for one that is missing."""
+    def gathered(self, tensors: Sequence[Tensor | None], into: Tensor | None = None) -> Tensor:
+        """Copies of tensors shaped like the parameters; zeros for one that is missing."""
+        into = torch.empty(self.num_numbers) if into is None else into
         for part, parameter, tensor in zip(self.parts, self.parameters, tensors, strict=True):
             if tensor is None:
                 into[part] = 0.0
             else:
                 _in_order(into[part], parameter).copy_(tensor)
+        return into
 
     def scatter(self, start: int, values: Tensor, into: Sequence[Tensor]) -> None:
         """Copies the flat values from place `start` on into tensors shaped like the parameters."""
@@ -61,7 +63,7 @@ def _in_memory(tensor: Tensor, parameter: Tensor) -> Tensor:
     return tensor.detach().as_strided((tensor.numel(),), (1,), tensor.storage_offset())
 
 
-class Central:
+class CentralOptimiser:
     """What both rules share: the group's chunks, its gradient, and pulling."""
 
     def __init__(
@@ -69,9 +71,9 @@ class Central:
         store: CentralStore,
         group: str,
         parameters: Sequence[nn.Parameter],
-        lock_seconds: float,
+        settings: CentralSettings,
     ) -> None:
-        self.store, self.flat, self._lock_seconds = store, Flat(parameters), lock_seconds
+        self.store, self.flat, self._settings = store, FlatArray(parameters), settings
         self.numbers = store.layout.chunks_of(group)
         self.first = store.layout.groups[group].start
         self.gradient = torch.zeros(self.flat.num_numbers)
@@ -82,8 +84,11 @@ class Central:
         self.own_updates = 0
         """Updates of the store that were this learner's."""
 
+    def step(self, learning_rate: float, gradient_scale: float = 1.0) -> None:
+        raise NotImplementedError
+
     def take_gradient(self, gradient_scale: float) -> None:
-        self.flat.gather([each.grad for each in self.flat.parameters], self.gradient)
+        self.flat.gathered([each.grad for each in self.flat.parameters], self.gradient)
         scale([self.gradient], gradient_scale)
         if not torch.isfinite(self.gradient).all():
             raise NotFiniteGradientError("the gradient holds infinities or what is no number")
@@ -105,7 +110,7 @@ class Central:
         self.visit(self.keep)
 
     def visit(self, function: Callable[[int], None]) -> None:
-        waited = visit(self.store, self.numbers, function, lock_seconds=self._lock_seconds)
+        waited = visit(self.store, self.numbers, function, lock_seconds=self._settings.lock_seconds)
         self.waited_seconds += waited
 
     def adopt(self, memories: Mapping[str, Sequence[Tensor]]) -> None:
@@ -142,7 +147,7 @@ def optimiser_of(
     return optimiser
 
 
-class ChunkedStep(Central):
+class ChunkedStep(CentralOptimiser):
     """The optimiser of a local run, on the memory of one open chunk after the other."""
 
     def __init__(
@@ -150,12 +155,12 @@ class ChunkedStep(Central):
         store: CentralStore,
         group: str,
         parameters: Sequence[nn.Parameter],
-        settings: OptimiserSettings,
-        lock_seconds: float,
+        optimiser: OptimiserSettings,
+        settings: CentralSettings,
     ) -> None:
-        super().__init__(store, group, parameters, lock_seconds)
+        super().__init__(store, group, parameters, settings)
         self._rate = 0.0
-        self._optimisers = {n: self._optimiser(n, settings) for n in self.numbers}
+        self._optimisers = {n: self._optimiser(n, optimiser) for n in self.numbers}
 
     def _optimiser(self, number: int, settings: OptimiserSettings) -> Optimiser:
         chunk, pieces = self.store.chunk(number), self.store.layout.pieces(number)
@@ -174,7 +179,7 @@ class ChunkedStep(Central):
         self.keep(number)
 
 
-class MultiStepAdam(Central):
+class MultiStepAdam(CentralOptimiser):
     """Adam on the learner's own weights; every `sync_updates` steps are merged into the store."""
 
     def __init__(
@@ -182,24 +187,23 @@ class MultiStepAdam(Central):
         store: CentralStore,
         group: str,
         parameters: Sequence[nn.Parameter],
-        settings: OptimiserSettings,
-        lock_seconds: float,
-        sync_updates: int = 1,
+        optimiser: OptimiserSettings,
+        settings: CentralSettings,
     ) -> None:
-        if settings.kind != "adam" or settings.amsgrad:
+        if optimiser.kind != "adam" or optimiser.amsgrad:
             raise ValueError(
                 "multi-step Adam merges the two averages of plain Adam; use kind='adam' and "
                 "amsgrad=False, or the rule 'chunks'."
             )
-        super().__init__(store, group, parameters, lock_seconds)
-        self._betas, self._sync_updates = settings.betas, sync_updates
+        super().__init__(store, group, parameters, settings)
+        self._betas = optimiser.betas
         self._own = torch.zeros(self.flat.num_numbers)
         pieces = self.flat.parts
         self._remembered = {
             name: torch.zeros(len(pieces) if name == STEP else self.flat.num_numbers)
-            for name in memories(settings)
+            for name in memories(optimiser)
         }
-        self._adam = optimiser_of(self._own, self.gradient, self._remembered, pieces, settings)
+        self._adam = optimiser_of(self._own, self.gradient, self._remembered, pieces, optimiser)
         self._start = torch.zeros_like(self._own)  # own weights at the last merge
         self._sum, self._square_sum = torch.zeros_like(self._own), torch.zeros_like(self._own)
         self._num_steps = 0
@@ -212,7 +216,7 @@ class MultiStepAdam(Central):
         self._square_sum.mul_(square_beta).addcmul_(self.gradient, self.gradient)
         self._adam.step(learning_rate)
         self._num_steps += 1
-        if self._num_steps == self._sync_updates:
+        if self._num_steps == self._settings.sync_updates:
             self.pull()
         else:
             self.flat.scatter(0, self._own, self.flat.parameters)

@@ -1,8 +1,8 @@
 """The parameters of one learner among several, and the owner of what they share.
 
 Takes a network and a central store; `CentralParameters` is to a learner what `LocalParameters` is
-to a run alone, `Owner` fills the store, and saves it in a local run's form.
-Knows no process: who runs a learner, and where, is others' business.
+to a run alone, `CentralOwner` fills the store, and saves it in a local run's form.
+Knows no process.
 
 A checkpoint in a local run's form is read by everything that reads checkpoints: evaluation, films,
 and a run with another number of learners.
@@ -10,7 +10,7 @@ and a run with another number of learners.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -18,8 +18,8 @@ from torch import Tensor, nn
 
 from ..interfaces import Metric
 from ..records import State, Views
-from .central import CentralSettings, CentralStore, Layout, SharedStore, visit
-from .chunked import Central, ChunkedStep, Flat, MultiStepAdam
+from .central import CentralSettings, CentralStore, Chunk, Layout, SharedStore, visit
+from .chunked import CentralOptimiser, ChunkedStep, FlatArray, MultiStepAdam
 from .local import (
     LocalParameters,
     NotFiniteGradientError,
@@ -53,18 +53,12 @@ class CentralParameters(LocalParameters):
         settings: CentralSettings,
         **options: Any,
     ) -> None:
-        self._central: list[Central] = []
+        self._central: list[CentralOptimiser] = []
 
         def build(name: str, parameters: list[nn.Parameter], own: OptimiserSettings) -> Optimiser:
-            made: ChunkedStep | MultiStepAdam
-            if settings.rule == "chunks":
-                made = ChunkedStep(store, name, parameters, own, settings.lock_seconds)
-            else:
-                made = MultiStepAdam(
-                    store, name, parameters, own, settings.lock_seconds, settings.sync_updates
-                )
-            self._central.append(made)
-            return made
+            rule = ChunkedStep if settings.rule == "chunks" else MultiStepAdam
+            self._central.append(rule(store, name, parameters, own, settings))
+            return self._central[-1]
 
         super().__init__(network, optimiser, build=build, **options)
         self.pull()
@@ -98,21 +92,21 @@ class CentralParameters(LocalParameters):
         return metrics
 
 
-class Owner:
+class CentralOwner:
     """Fills the store from a learner that is never stepped, and saves it in that learner's form."""
 
     def __init__(
         self, parameters: LocalParameters, store: CentralStore, lock_seconds: float
     ) -> None:
         self.parameters, self._store, self._lock_seconds = parameters, store, lock_seconds
-        self._flats = {name: Flat(g.parameters) for name, g in parameters.groups.items()}
+        self._flats = {name: FlatArray(g.parameters) for name, g in parameters.groups.items()}
         for group in parameters.groups.values():
             group.optimiser.adopt(_fresh(group.parameters, group.settings))
-        self._write()
+        self._visit(self._write)
 
     def pull(self) -> LocalParameters:
         """The learner with the newest central weights and memory."""
-        self._visit(self._read_chunk)
+        self._visit(self._read)
         return self.parameters
 
     def state(self) -> State:
@@ -123,44 +117,44 @@ class Owner:
 
     def load(self, state: State) -> None:
         self.parameters.load(state)
-        self._write()
+        self._visit(self._write)
 
-    def _write(self) -> None:
-        self._visit(self._write_chunk)
-
-    def _visit(self, function: Any) -> None:
+    def _visit(self, function: Callable[[Chunk], None]) -> None:
         numbers = range(len(self._store.layout.chunks))
         with torch.no_grad():
-            visit(self._store, numbers, function, lock_seconds=self._lock_seconds)
+            visit(
+                self._store,
+                numbers,
+                lambda number: function(self._store.chunk(number)),
+                lock_seconds=self._lock_seconds,
+            )
 
-    def _read_chunk(self, number: int) -> None:
-        chunk = self._store.chunk(number)
-        name = chunk.range.group
-        group, flat = self.parameters.groups[name], self._flats[name]
-        start = chunk.range.start - self._store.layout.groups[name].start
-        flat.scatter(start, chunk.parameters, group.parameters)
-        for memory, tensors in group.optimiser.remembered().items():
-            if memory == STEP:
-                for each in tensors:
-                    each.copy_(chunk.memories[memory][0])
+    def _pairs(self, chunk: Chunk) -> Iterator[tuple[str, Tensor, list[Tensor]]]:
+        """Every array of a chunk by name, with the tensors of its group that it is a part of."""
+        group = self.parameters.groups[chunk.range.group]
+        yield "parameters", chunk.parameters, list(group.parameters)
+        for name, tensors in group.optimiser.remembered().items():
+            yield name, chunk.memories[name], tensors
+
+    def _start(self, chunk: Chunk) -> int:
+        """Where the chunk begins in the flat array of its group."""
+        return chunk.range.start - self._store.layout.groups[chunk.range.group].start
+
+    def _read(self, chunk: Chunk) -> None:
+        for name, central, tensors in self._pairs(chunk):
+            if name == STEP:
+                torch._foreach_copy_(tensors, [central[0]] * len(tensors))
             else:
-                flat.scatter(start, chunk.memories[memory], tensors)
+                self._flats[chunk.range.group].scatter(self._start(chunk), central, tensors)
         self.parameters.version = int(chunk.updates)
 
-    def _write_chunk(self, number: int) -> None:
-        chunk = self._store.chunk(number)
-        name = chunk.range.group
-        group, flat = self.parameters.groups[name], self._flats[name]
-        start = chunk.range.start - self._store.layout.groups[name].start
-        part, whole = slice(start, start + len(chunk.parameters)), torch.empty(flat.num_numbers)
-        flat.gather(group.parameters, whole)
-        chunk.parameters.copy_(whole[part])
-        for memory, tensors in group.optimiser.remembered().items():
-            if memory == STEP:
-                chunk.memories[memory].fill_(tensors[0])
+    def _write(self, chunk: Chunk) -> None:
+        part = slice(self._start(chunk), self._start(chunk) + len(chunk.parameters))
+        for name, central, tensors in self._pairs(chunk):
+            if name == STEP:
+                central.fill_(tensors[0])
             else:
-                flat.gather(tensors, whole)
-                chunk.memories[memory].copy_(whole[part])
+                central.copy_(self._flats[chunk.range.group].gathered(tensors)[part])
         chunk.updates.fill_(self.parameters.version)
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, Protocol, get_args
 
 import torch
 from torch import Tensor
@@ -23,13 +23,18 @@ from .._native import rmsprop
 from ..native_arrays import Span, is_gapless, spans
 from ..records import State
 from ..schedules import Constant, Linear, Schedule, WarmUp
+from ..settings import at_least
+
+Kind = Literal["rmsprop", "adam"]
+Anneal = Literal["none", "linear"]
+ScaleWithEnvs = Literal["none", "linear", "sqrt"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class OptimiserSettings:
     """How gradients become steps."""
 
-    kind: Literal["rmsprop", "adam"] = "rmsprop"
+    kind: Kind = "rmsprop"
     """Which formula: 'rmsprop' or 'adam'."""
     learning_rate: float = 7e-4
     """Step size at the start of the run, in parameter units per normalised gradient."""
@@ -49,32 +54,24 @@ class OptimiserSettings:
     """Adam: divide by the largest average square so far."""
     max_grad_norm: float = 0.0
     """Largest norm of a whole gradient; a longer one is shortened to it. 0 for no clipping."""
-    scale_with_envs: Literal["none", "linear", "sqrt"] = "none"
+    scale_with_envs: ScaleWithEnvs = "none"
     """How the learning rate grows with num_envs / scale_base_envs."""
     scale_base_envs: int = 1
     """Environments for which `learning_rate` is meant, where it grows with their number."""
-    anneal: Literal["none", "linear"] = "none"
+    anneal: Anneal = "none"
     """'linear' takes the learning rate to zero over the run's agent steps; 'none' keeps it."""
     warmup_agent_steps: int = 0
     """Agent steps over which the learning rate first grows from zero; 0 for none."""
 
     def __post_init__(self) -> None:
-        self._check_choices()
-        self._check_numbers()
-        self._check_reader()
-
-    def _check_choices(self) -> None:
-        if self.kind not in ("rmsprop", "adam"):
-            raise ValueError(f"optimiser kind '{self.kind}' is unknown; use 'rmsprop' or 'adam'.")
-        if self.anneal not in ("none", "linear"):
-            raise ValueError(f"anneal='{self.anneal}' is unknown; use 'none' or 'linear'.")
-        if self.scale_with_envs not in ("none", "linear", "sqrt"):
-            raise ValueError(
-                f"scale_with_envs='{self.scale_with_envs}' is unknown; use 'none', 'linear' or "
-                "'sqrt'."
-            )
-
-    def _check_numbers(self) -> None:
+        choices = {"kind": Kind, "anneal": Anneal, "scale_with_envs": ScaleWithEnvs}
+        for name, choice in choices.items():
+            if getattr(self, name) not in get_args(choice):
+                raise ValueError(
+                    f"{name}='{getattr(self, name)}' is unknown; use one of {get_args(choice)}."
+                )
+        at_least(1, self, "scale_base_envs")
+        at_least(0, self, "square_starts_at", "warmup_agent_steps", "max_grad_norm")
         for name in ("learning_rate", "epsilon"):
             if not getattr(self, name) > 0:
                 raise ValueError(
@@ -83,11 +80,7 @@ class OptimiserSettings:
         for name, weight in (("decay", self.decay), *(("betas", beta) for beta in self.betas)):
             if not 0 <= weight < 1:
                 raise ValueError(f"{name} has {weight}, outside [0, 1); 0.99 is usual.")
-        if self.scale_base_envs < 1:
-            raise ValueError(f"scale_base_envs={self.scale_base_envs} must be at least 1.")
-        for name in ("square_starts_at", "warmup_agent_steps", "max_grad_norm"):
-            if not getattr(self, name) >= 0:
-                raise ValueError(f"{name}={getattr(self, name)} is negative; use 0 or more.")
+        self._check_reader()
 
     def _check_reader(self) -> None:
         """A setting that the chosen formula never reads is refused, not ignored."""

@@ -19,7 +19,7 @@ from .. import acting, interfaces, networks, parameters, random, recipes, settin
 from ..engines import Engine
 from ..engines import build as build_engine
 from ..interfaces import Policy, Saved
-from ..parameters import CentralParameters, CentralSettings, Learners, Owner, SharedStore
+from ..parameters import CentralOwner, CentralParameters, CentralSettings, Learners, SharedStore
 from ..processes import ParentLink, granted_cores
 from ..protocols import Protocol
 from ..records import Views
@@ -88,7 +88,7 @@ class FleetParts:
 
     plan: Plan
     protocol: Protocol
-    owner: Owner
+    owner: CentralOwner
     store: SharedStore
     fleet: Fleet
     pause: Pause | None = None
@@ -143,7 +143,7 @@ def assemble_fleet(plan: Plan, say: Say, pause: Pause | None = None) -> FleetPar
     probe.close()
     owned = build_learner(plan, spaces, plan.run.seed)
     store = parameters.shared_store(owned.network, plan.recipe.optimiser, exchange)
-    owner = Owner(owned, store, exchange.lock_seconds)
+    owner = CentralOwner(owned, store, exchange.lock_seconds)
     pickled, num = _pickled(plan), exchange.num_learners or granted_cores()
 
     def args_of(rank: int, fleet: Fleet) -> tuple[Order]:
