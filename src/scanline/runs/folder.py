@@ -15,14 +15,13 @@ import platform
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from ..errors import UserError
 from ..files import UNFINISHED, disk_errors, replace_file
 from ..machine import machine_record
 from ..settings import ABSENT, Difference, differences, nested_deeper, plain
-from .lock import LOCK, Lock
+from .lock import LOCK, Lock, released_on_error
 
 SETTINGS = "settings.json"
 FORMAT_VERSION = 1
@@ -89,13 +88,9 @@ class RunFolder:
         }
         with disk_errors(f"the run folder {path}", "choose another folder with --out"):
             path.mkdir(parents=True, exist_ok=True)
-            lock = Lock(path)
-            try:
+            with released_on_error(Lock(path)) as lock:
                 _refuse_occupied(path)
                 _write_record(path, record)
-            except BaseException:
-                lock.release()
-                raise
         return cls(path, lock, record)
 
     @classmethod
@@ -104,16 +99,14 @@ class RunFolder:
     ) -> RunFolder:
         """Goes on with a run, if these settings are those of the run."""
         record = read_record(path)
-        with disk_errors(f"the run folder {path}", "free some space and try again"):
-            lock = Lock(path)
-            try:
-                _refuse_different(path, record, settings)
-                record |= {"settings": plain(settings), "inexact": []}
-                record["resumed"] += [{"at": _now(), "versions": dict(versions)}]
-                _write_record(path, record)
-            except BaseException:
-                lock.release()
-                raise
+        with (
+            disk_errors(f"the run folder {path}", "free some space and try again"),
+            released_on_error(Lock(path)) as lock,
+        ):
+            _refuse_different(path, record, settings)
+            record |= {"settings": plain(settings), "inexact": []}
+            record["resumed"] += [{"at": _now(), "versions": dict(versions)}]
+            _write_record(path, record)
         return cls(path, lock, record)
 
     @property
@@ -133,17 +126,12 @@ class RunFolder:
     def __enter__(self) -> RunFolder:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 
 def read_record(path: Path) -> dict[str, Any]:
-    """What `settings.json` of a run holds; for whoever reads runs."""
+    """What `settings.json` of a run holds."""
     try:
         record = json.loads((path / SETTINGS).read_text())
     except FileNotFoundError:

@@ -26,10 +26,9 @@ from rich.text import Text
 
 from ..machine import cpu_seconds, total_memory_bytes, used_memory_bytes
 from ..processes import granted_cores
-from .advice import Load
 from .limits import Limits, Stop
-from .picture import View, last_word, line, picture
-from .progress import Progress
+from .picture import Load, View, last_word, line, picture
+from .progress import Moment, Progress
 from .signals import say_on_stderr
 
 _FIRST_LOOK_SECONDS = 1.0
@@ -60,9 +59,7 @@ class LiveSettings:
 class _Sample(NamedTuple):
     clock_seconds: float
     cpu_seconds: float
-    agent_steps: int
-    updates: int
-    split_seconds: dict[str, float]
+    moment: Moment
 
 
 class LiveView:
@@ -173,18 +170,13 @@ class LiveView:
 
     def view(self) -> View:
         """The run as it is now, with rates over the last seconds."""
-        now, progress = self._sample(), self._progress
-        self._samples.append(now)
-        while (
-            len(self._samples) > 2
-            and now.clock_seconds - self._samples[1].clock_seconds >= self._settings.rate_seconds
-        ):
-            self._samples.popleft()
-        old = self._samples[0]
-        split = {part: s - old.split_seconds[part] for part, s in now.split_seconds.items()}
-        seconds = max(sum(split.values()) - split["evaluation"], 1e-9)
-        rate = (now.agent_steps - old.agent_steps) / seconds
-        training_seconds = self._progress.time_split.training_seconds()
+        progress, now, samples = self._progress, self._sample(), self._samples
+        samples.append(now)
+        oldest_seconds = now.clock_seconds - self._settings.rate_seconds
+        while len(samples) > 2 and samples[1].clock_seconds <= oldest_seconds:
+            samples.popleft()
+        rate, updates_per_second, split = now.moment.since(samples[0].moment)
+        seconds = progress.time_split.training_seconds()
         return View(
             title=self._title,
             agent_steps=progress.agent_steps,
@@ -193,36 +185,29 @@ class LiveView:
             episodes=progress.episodes,
             steps_per_second=rate,
             frames_per_second=rate * progress.frame_skip,
-            updates_per_second=(now.updates - old.updates) / seconds,
+            updates_per_second=updates_per_second,
             score=progress.scores.mean,
             best=progress.scores.best,
             window=progress.scores.window,
-            training_seconds=training_seconds,
+            training_seconds=seconds,
             remaining_seconds=self._limits.remaining_seconds(
-                agent_steps=progress.agent_steps, seconds=training_seconds, steps_per_second=rate
+                agent_steps=progress.agent_steps, seconds=seconds, steps_per_second=rate
             ),
-            done=self._limits.done(agent_steps=progress.agent_steps, seconds=training_seconds),
-            load=_load(old, now, split),
+            done=self._limits.done(agent_steps=progress.agent_steps, seconds=seconds),
+            load=_load(samples[0], now, split),
             further=progress.further(),
         )
 
     def _sample(self) -> _Sample:
-        return _Sample(
-            self._clock_seconds(),
-            cpu_seconds(),
-            self._progress.agent_steps,
-            self._progress.updates,
-            self._progress.time_split.seconds(),
-        )
+        return _Sample(self._clock_seconds(), cpu_seconds(), self._progress.moment())
 
 
 def _load(old: _Sample, now: _Sample, split: dict[str, float]) -> Load:
-    clock_seconds = now.clock_seconds - old.clock_seconds
-    cpu_seconds = now.cpu_seconds - old.cpu_seconds
+    seconds = now.clock_seconds - old.clock_seconds
     return Load(
         split_seconds=split,
         num_cores=granted_cores(),
-        busy_cores=cpu_seconds / clock_seconds if clock_seconds > 0 else None,
+        busy_cores=(now.cpu_seconds - old.cpu_seconds) / seconds if seconds > 0 else None,
         memory_bytes=used_memory_bytes(),
         total_memory_bytes=total_memory_bytes(),
     )

@@ -57,6 +57,16 @@ class Lock:
 
 
 @contextmanager
+def released_on_error(lock: Lock) -> Iterator[Lock]:
+    """Keeps the lock unless the block fails."""
+    try:
+        yield lock
+    except BaseException:
+        lock.release()
+        raise
+
+
+@contextmanager
 def _guarded(folder: Path) -> Iterator[None]:
     """No other process is inside at the same time."""
     guard = folder / (UNFINISHED + "guard")

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -21,7 +22,7 @@ from ..interfaces import Metric
 from ..machine import used_memory_bytes
 from ..records import EpisodeEnd, Slot, State
 from ..settings import at_least
-from .clock import TimeSplit
+from .clock import EVALUATION, TimeSplit
 from .limits import Every, passed
 from .log import LogFiles
 from .scores import Scores
@@ -57,6 +58,21 @@ class Turn:
     """Whether its last update is done: all that is left is what is due at its end."""
 
 
+class Moment(NamedTuple):
+    """How far a run is at one time."""
+
+    agent_steps: int
+    updates: int
+    split_seconds: dict[str, float]
+
+    def since(self, before: Moment) -> tuple[float, float, dict[str, float]]:
+        """Agent steps and updates per second of training, and the seconds of each part."""
+        split = {part: s - before.split_seconds[part] for part, s in self.split_seconds.items()}
+        seconds = max(sum(split.values()) - split[EVALUATION], 1e-9)
+        steps, updates = self.agent_steps - before.agent_steps, self.updates - before.updates
+        return steps / seconds, updates / seconds, split
+
+
 class Progress:
     """Counters, score and log of one run. Load a state first, if there is one; then open."""
 
@@ -77,16 +93,19 @@ class Progress:
         self._files: LogFiles | None = None
         self.last_row: dict[str, float | int | None] = {}
         """What was logged last in this process."""
-        self._rates_from = (0, 0, time_split.seconds())
+        self._rates_from = self.moment()
 
     @property
     def raw_frames(self) -> int:
         return self.agent_steps * self.frame_skip
 
+    def moment(self) -> Moment:
+        return Moment(self.agent_steps, self.updates, self.time_split.seconds())
+
     def open(self, folder: Path) -> None:
         """Begins to write; cuts the files back to the rows that this progress knows."""
         self._files = LogFiles(folder, self._num_rows, self._settings.tensorboard)
-        self._rates_from = (self.agent_steps, self.updates, self.time_split.seconds())
+        self._rates_from = self.moment()
 
     def close(self) -> None:
         """Closes the log files; may be called twice."""
@@ -207,18 +226,14 @@ class Progress:
 
     def _rates(self) -> dict[str, float | int | None]:
         """Rates since the last row, over training time; evaluation has a time of its own."""
-        now = (self.agent_steps, self.updates, self.time_split.seconds())
-        steps, updates, before = self._rates_from
-        split = {part: seconds - before[part] for part, seconds in now[2].items()}
-        self._rates_from = now
-        training_seconds = max(sum(split.values()) - split["evaluation"], 1e-9)
-        steps_per_second = (now[0] - steps) / training_seconds
+        before, self._rates_from = self._rates_from, self.moment()
+        steps_per_second, updates_per_second, split = self._rates_from.since(before)
         return {
             "agent_steps": self.agent_steps,
             "training_seconds": self.time_split.training_seconds(),
             "charts/SPS": steps_per_second,
             "perf/frames_per_second": steps_per_second * self.frame_skip,
-            "perf/updates_per_second": (now[1] - updates) / training_seconds,
+            "perf/updates_per_second": updates_per_second,
             **{f"perf/time_{part}": seconds for part, seconds in split.items()},
             "perf/memory_bytes": used_memory_bytes(),
             **{name: _mean(values) for name, values in sorted(self._clocked.items())},

@@ -1,10 +1,10 @@
-"""The one line names the part that limits and an option to change."""
+"""The advice of a picture names the part that limits and an option to change."""
 
 from __future__ import annotations
 
 import pytest
 
-from scanline.runs.advice import Load, advice, shares
+from scanline.runs.picture import Load, advice, shares
 
 
 def load(**changes: object) -> Load:
