@@ -43,8 +43,8 @@ class MadeUpRun:
             self.progress.advance(800)
             self.progress.updates += 5
             number = self.progress.episodes
-            self.progress.note_episodes([EpisodeEnd(0, float(number % 100), 800, number)])
-            self.view.look()
+            self.progress.count_episodes([EpisodeEnd(0, float(number % 100), 800, number)])
+            self.view.refresh_if_due()
 
 
 def drawn(**options: object) -> Console:
@@ -252,7 +252,7 @@ def test_a_run_s_own_figures_are_shown_in_pairs(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("TERM", "xterm")
     console = drawn(record=True, no_color=True)
     run = MadeUpRun(console)
-    run.progress.note_values(
+    run.progress.log(
         {"perf/policy_lag": 2.5, "perf/training_queue": 17.0, "charts/predictors": 3.0}
     )
     with run.view:
@@ -262,6 +262,6 @@ def test_a_run_s_own_figures_are_shown_in_pairs(monkeypatch: pytest.MonkeyPatch)
         assert words in shown
     plain = Console(file=io.StringIO(), width=100)
     other = MadeUpRun(plain)
-    other.progress.note_values({"perf/policy_lag": 2.5})
+    other.progress.log({"perf/policy_lag": 2.5})
     other.go(110)
     assert "policy lag 2.5" in text_of(plain)

@@ -45,14 +45,14 @@ def new_progress(**settings: Any) -> Progress:
 
 def rollout(progress: Progress) -> None:
     """One step of a made-up run: everything follows from the counters."""
-    progress.note_slot(slot(5, 6, version=progress.updates))
+    progress.count_slot(slot(5, 6, version=progress.updates))
     place = progress.agent_steps // STEPS
     ends = [EpisodeEnd(0, float(place), 7, place - 1)]
-    progress.note_episodes(ends)
+    progress.count_episodes(ends)
     for minibatch in range(2):
         loss = torch.tensor(0.1 * place + minibatch)
-        progress.note({"policy_loss": loss, "perf/policy_lag": torch.tensor(minibatch)})
-    progress.note_values({"charts/learning_rate": 1.0 / place})
+        progress.count_update({"policy_loss": loss, "perf/policy_lag": torch.tensor(minibatch)})
+    progress.log({"charts/learning_rate": 1.0 / place})
     progress.write_row_if_due()
 
 
@@ -90,7 +90,7 @@ def test_the_lag_is_updates_since_the_weights_that_acted(tmp_path: Path) -> None
     progress = new_progress(log_every_agent_steps=1)
     progress.open(tmp_path)
     progress.updates = 10
-    progress.note_slot(slot(4, 2, version=7))
+    progress.count_slot(slot(4, 2, version=7))
     progress.write_row_if_due()
     progress.close()
     assert rows(tmp_path)[0]["perf/policy_lag"] == 3.0
@@ -101,9 +101,9 @@ def test_what_a_clock_measured_goes_beside_the_rates_and_never_into_a_row(tmp_pa
     progress.open(tmp_path)
     for rates in ([2.0, 4.0], [7.0]):
         for rate in rates:
-            progress.note_rates({"perf/predictions_per_second": rate})
+            progress.log_rates({"perf/predictions_per_second": rate})
         progress.advance(10)
-        assert progress.further()["perf/predictions_per_second"] == rates[-1]
+        assert progress.figures()["perf/predictions_per_second"] == rates[-1]
         assert progress.write_row_if_due()
     progress.close()
     name = "perf/predictions_per_second"
@@ -172,7 +172,7 @@ def test_metrics_are_not_read_before_a_row_is_due(tmp_path: Path) -> None:
     meta = torch.empty((), device="meta")  # reading it would raise
     progress = new_progress()
     progress.open(tmp_path)
-    progress.note({"loss": meta})
+    progress.count_update({"loss": meta})
     progress.advance(99)
     assert not progress.write_row_if_due()
     progress.close()
@@ -180,7 +180,7 @@ def test_metrics_are_not_read_before_a_row_is_due(tmp_path: Path) -> None:
 
 def test_a_metric_does_not_keep_its_graph() -> None:
     progress = new_progress()
-    progress.note({"loss": torch.ones((), requires_grad=True) * 2})
+    progress.count_update({"loss": torch.ones((), requires_grad=True) * 2})
     assert not progress._metrics["losses/loss"][0].requires_grad  # type: ignore[union-attr]
 
 

@@ -69,9 +69,9 @@ SCRIPT = """
                     time_split.mark(ENVIRONMENT)
                     progress.advance(160)
                     score = progress.agent_steps % 37
-                    progress.note_episodes([EpisodeEnd(0, score, 10, progress.episodes)])
+                    progress.count_episodes([EpisodeEnd(0, score, 10, progress.episodes)])
                     time_split.mark(LEARNING)
-                    progress.note(learner.learn(progress.agent_steps))
+                    progress.count_update(learner.learn(progress.agent_steps))
                     time_split.mark(OTHER)
                     progress.write_row_if_due()
                     if schedule.due(progress.agent_steps):

@@ -1,7 +1,7 @@
 """Evaluation while a run trains: when it is due, what it gave, and the best so far.
 
 Takes a function that plays games with the present weights; gives `evaluations.jsonl` and the best
-mean. Knows neither policy nor engine: the function is handed in.
+mean. Knows neither policy nor engine: the function is given.
 
 Papers of value learning report scores of such pauses. They have an environment and random numbers
 of their own, so a run that evaluates learns exactly what one that does not would.

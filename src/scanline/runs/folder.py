@@ -40,8 +40,8 @@ MAY_DIFFER = frozenset(
         *("source", "source_sha256", "learner_address"),
     }
 )
-"""Last parts of the names of settings that a resumed run may change: none touches learning. Of a
-recipe's file that was edited the versions tell."""
+"""Last parts of the names of settings that a resumed run may change: none touches learning. The versions
+show a recipe's file that was edited."""
 
 
 class RunFolderError(UserError):

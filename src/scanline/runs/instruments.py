@@ -33,7 +33,7 @@ class InstrumentSettings:
     cosine_every_updates: int = 0
     """Updates between two cosines of half a batch's gradient with the whole's; 0 for none."""
     log_intensity: bool = False
-    """Whether the log tells how often a collected step is learned from."""
+    """Whether the log has how often a collected step is learned from."""
 
     def __post_init__(self) -> None:
         names = ("norms_every_updates", "cosine_every_updates")

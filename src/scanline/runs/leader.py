@@ -1,7 +1,7 @@
 """The leading learner's run: what surrounds a loop from its start to its stop.
 
-Takes the parts that a checkpoint holds and the settings of a run; tells the loop whether to go on,
-and is told what was collected and learned. It logs, saves, shows, watches and stops.
+Takes the parts that a checkpoint holds and the settings of a run; gives the `Run` of a loop, which
+counts what was collected and learned, logs, saves, shows, watches and stops.
 Knows no algorithm and no order of acting and learning: that is the loop's.
 
 Limits, signals and the view hold inside a long turn too: the loop asks `breaks_off` between two of
@@ -9,8 +9,8 @@ its updates or rounds. A turn that is broken off is saved as far as it came and 
 resume, so what is due at its end (rows, evaluation, limits of steps and score) does not depend on
 where that was.
 
-A loop that fails still leaves a checkpoint: what the parts can tell is saved before the error goes
-on its way. Such a checkpoint continues the run, but not bit for bit, and says so.
+A loop that fails still leaves a checkpoint: what the parts can give is saved before the error is
+raised again. Such a checkpoint continues the run, but not bit for bit, and says so.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from .signals import Interrupted, Signals
 from .watchdog import Watchdog, WatchdogSettings
 
 GO, SAVE, STOP = 0, 1, 2
-"""What the leader tells other learners before every turn, and once more after the last."""
+"""What the leader sends to other learners before every turn, and once more after the last."""
 
 
 class Beginning(NamedTuple):
@@ -154,9 +154,9 @@ class LeaderRun:
         Time counts from here on: what `begin` takes, e.g. to start games or processes, is no
         training. It is called with whether a checkpoint was loaded.
         """
-        self._saved = {**saved, "progress": self.progress, "time_split": self.time_split}
-        if self.evaluations is not None:
-            self._saved = {**self._saved, "evaluations": self.evaluations}
+        evaluations = {"evaluations": self.evaluations} if self.evaluations is not None else {}
+        own: dict[str, Saved] = {"progress": self.progress, "time_split": self.time_split}
+        self._saved = {**saved, **own, **evaluations}
         self._growing = [part for part in saved.values() if isinstance(part, Growing)]
         with ExitStack() as stack:
             stack.callback(self.folder.close)
@@ -222,7 +222,7 @@ class LeaderRun:
         self._peers.order(STOP if self.stop is not None else SAVE if due else GO)
         if due:
             self.save()
-        self._live.look()
+        self._live.refresh_if_due()
         return self.stop is None
 
     def breaks_off(self) -> bool:
@@ -231,7 +231,7 @@ class LeaderRun:
         if self.stop is None and self._limits.seconds is not None:
             self.stop = self._limits.time_is_over(self.time_split.training_seconds())
         self._peers.order(GO if self.stop is None else STOP)
-        self._live.look()
+        self._live.refresh_if_due()
         return self.stop is not None
 
     def _evaluate_if_due(self) -> None:
@@ -247,14 +247,14 @@ class LeaderRun:
             evaluations.hold(agent_steps, around=self.signals.interruptible())
 
     def leave(self) -> None:
-        """Told by a loop that ends before `goes_on` says so: other learners end with it."""
+        """Ends other learners with a loop that ends before `goes_on` says so."""
         if self.stop is None:
             self._peers.order(STOP)
 
     def collected(self, slot: Slot) -> None:
         """Counts the steps of a rollout and takes the games that have ended."""
-        self.progress.note_slot(slot)
-        self.progress.note_episodes(self._peers.gathered(self.drain_episodes()))
+        self.progress.count_slot(slot)
+        self.progress.count_episodes(self._peers.gathered(self.drain_episodes()))
 
     def report(
         self,
@@ -266,20 +266,20 @@ class LeaderRun:
         """Counts what workers, threads or processes, have done since their last report."""
         self.progress.advance(num_agent_steps)
         self.progress.updates += num_updates
-        self.progress.note_values(metrics)
-        self.progress.note_episodes(ends)
+        self.progress.log(metrics)
+        self.progress.count_episodes(ends)
 
     def log_rates(self, rates: Mapping[str, float]) -> None:
         """Keeps rates of workers for the next row; they depend on the clock."""
-        self.progress.note_rates(rates)
+        self.progress.log_rates(rates)
 
     def updated(self, metrics: Mapping[str, Metric], norms: Mapping[str, Metric]) -> None:
         """Counts an update and keeps its metrics."""
-        self.progress.note({**metrics, **norms})
+        self.progress.count_update({**metrics, **norms})
 
     def log(self, metrics: Mapping[str, Metric]) -> None:
         """Keeps metrics that belong to no update, for the next row."""
-        self.progress.note_values(metrics)
+        self.progress.log(metrics)
 
     def save(self, *inexact: str) -> None:
         """Writes a checkpoint of all parts; with the reasons why it cannot be exact, if any."""

@@ -1,11 +1,11 @@
 """The live view of a run in a terminal, plain lines elsewhere, and a last word.
 
 Takes the run's progress and limits; writes to a rich console.
-Knows no loop: it is told when to look, and looks only when it is time.
+Knows no loop: the run calls `refresh_if_due` often, and it draws only when it is time.
 
 It draws from the thread that trains, twice a second at most, because a drawing thread would take
-the interpreter from the learner at moments that nobody chose. Only what no loop surrounds (a warm
-start, a save, evaluation games) is shown by a thread of its own.
+the interpreter from the learner at any moment. Only what no loop surrounds (a warm start, a save,
+evaluation games) is shown by a thread of its own.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from .signals import say_on_stderr
 _FIRST_LOOK_SECONDS = 1.0
 """Longest time until a loop that has begun shows its first figures."""
 _SHORT_SECONDS = 1.0
-"""Work that takes no longer is not worth a word."""
+"""Work that takes no longer is not shown."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +63,7 @@ class _Sample(NamedTuple):
 
 
 class LiveView:
-    """Shows a run inside a `with` block; `look` may be called as often as one likes."""
+    """Shows a run inside a `with` block; `refresh_if_due` may be called often."""
 
     def __init__(
         self,
@@ -121,7 +121,7 @@ class LiveView:
             yield
             return
         over = threading.Event()
-        thread = threading.Thread(target=self._tell, args=(what, over), name="live", daemon=True)
+        thread = threading.Thread(target=self._show_duration, args=(what, over), name="live", daemon=True)
         thread.start()
         try:
             yield
@@ -129,7 +129,7 @@ class LiveView:
             over.set()
             thread.join()
 
-    def _tell(self, what: str, over: threading.Event) -> None:
+    def _show_duration(self, what: str, over: threading.Event) -> None:
         begun, wait_seconds = time.monotonic(), _SHORT_SECONDS
         while not over.wait(wait_seconds):
             sentence = f"{self._title}: {what} ({time.monotonic() - begun:.0f} s) ..."
@@ -139,7 +139,7 @@ class LiveView:
                 self._print(sentence)
             wait_seconds = self._every
 
-    def look(self) -> None:
+    def refresh_if_due(self) -> None:
         """Shows the run if it is time to."""
         if self._clock_seconds() < self._next:
             return
@@ -195,7 +195,7 @@ class LiveView:
             ),
             done=self._limits.done(agent_steps=progress.agent_steps, seconds=seconds),
             load=_load(samples[0], now, split),
-            further=progress.further(),
+            further=progress.figures(),
         )
 
     def _sample(self) -> _Sample:

@@ -87,8 +87,8 @@ class Progress:
         """What happens at the end of a turn, before anything is logged or saved."""
         self.scores = Scores(settings.score_window_episodes)
         self._metrics: dict[str, list[Metric]] = {}
-        self._clocked: dict[str, list[float]] = {}
-        self._told: dict[str, float] = {}
+        self._rates: dict[str, list[float]] = {}
+        self._figures: dict[str, float] = {}
         self._num_rows, self._last_row_at = 0, 0
         self._files: LogFiles | None = None
         self.last_row: dict[str, float | int | None] = {}
@@ -131,20 +131,21 @@ class Progress:
         """Counts agent steps, those of all environments and learners together."""
         self.agent_steps += num_agent_steps
 
-    def note_slot(self, slot: Slot) -> None:
-        """Counts a collected rollout's agent steps and notes its policy lag, in updates."""
+    def count_slot(self, slot: Slot) -> None:
+        """Counts a collected rollout's agent steps and logs its policy lag, in updates."""
         self.advance(slot.num_steps * slot.agent_steps_per_step)
         self._keep("perf/policy_lag", self.updates - _mean(slot.version.tolist()))
 
-    def note(self, metrics: Mapping[str, Metric]) -> None:
+    def count_update(self, metrics: Mapping[str, Metric]) -> None:
         """Counts one update and keeps its metrics."""
         self.updates += 1
-        self.note_values(metrics)
+        self.log(metrics)
 
-    def note_values(self, metrics: Mapping[str, Metric]) -> None:
+    def log(self, metrics: Mapping[str, Metric]) -> None:
         """Keeps metrics that belong to no update; a name without a group is a loss."""
-        told = ("perf/", *_COUNTED)
-        self._told |= {k: v for k, v in metrics.items() if k.startswith(told) and type(v) is float}
+        shown = ("perf/", *_COUNTED)
+        figures = {k: v for k, v in metrics.items() if k.startswith(shown) and type(v) is float}
+        self._figures |= figures
         for key, metric in metrics.items():
             self._keep(key if "/" in key else f"losses/{key}", metric)
 
@@ -157,20 +158,20 @@ class Progress:
         else:
             self._metrics.setdefault(name, []).append(value)
 
-    def note_rates(self, rates: Mapping[str, float]) -> None:
+    def log_rates(self, rates: Mapping[str, float]) -> None:
         """Keeps what was measured with a clock; its means go beside the rates of the next row."""
-        self._told |= rates
+        self._figures |= rates
         for name, value in rates.items():
-            self._clocked.setdefault(name, []).append(value)
+            self._rates.setdefault(name, []).append(value)
 
-    def further(self) -> dict[str, float]:
-        """What only some runs have, as last told: queues, waits, lags, numbers of threads.
+    def figures(self) -> dict[str, float]:
+        """Newest figures that only some runs have: queues, waits, lags, numbers of threads.
 
         Plain numbers only: a tensor may still be under way on its device.
         """
-        return dict(self._told)
+        return dict(self._figures)
 
-    def note_episodes(self, ends: Sequence[EpisodeEnd]) -> None:
+    def count_episodes(self, ends: Sequence[EpisodeEnd]) -> None:
         """Counts finished games."""
         self.episodes += len(ends)
         self.scores.add(ends)
@@ -181,9 +182,9 @@ class Progress:
         if self._files is None or not passed(every, self._last_row_at, self.agent_steps):
             return False
         self.last_row = self._row()
-        self._files.write(self.last_row, self._rates())
+        self._files.write(self.last_row, self._row_of_rates())
         self._metrics.clear()
-        self._clocked.clear()
+        self._rates.clear()
         self._num_rows, self._last_row_at = self._num_rows + 1, self.agent_steps
         return True
 
@@ -224,7 +225,7 @@ class Progress:
             **{key: means[key] for key in sorted(means)},
         }
 
-    def _rates(self) -> dict[str, float | int | None]:
+    def _row_of_rates(self) -> dict[str, float | int | None]:
         """Rates since the last row, over training time; evaluation has a time of its own."""
         before, self._rates_from = self._rates_from, self.moment()
         steps_per_second, updates_per_second, split = self._rates_from.since(before)
@@ -236,7 +237,7 @@ class Progress:
             "perf/updates_per_second": updates_per_second,
             **{f"perf/time_{part}": seconds for part, seconds in split.items()},
             "perf/memory_bytes": used_memory_bytes(),
-            **{name: _mean(values) for name, values in sorted(self._clocked.items())},
+            **{name: _mean(values) for name, values in sorted(self._rates.items())},
         }
 
 

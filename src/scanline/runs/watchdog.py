@@ -18,7 +18,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 
 from ..files import disk_errors
 from ..settings import at_least
@@ -26,7 +25,7 @@ from ..settings import at_least
 REPORT = "stuck.txt"
 _CHECKS_PER_WAIT = 8
 _ALARM_FACTOR = 1.5
-"""The alarm's wait against the observer's, which is the better witness: it names the part."""
+"""The alarm waits longer than the observer, whose report is better: it names the part."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,12 +62,7 @@ class Watchdog:
             self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if not self._seconds:
             return
         self._over.set()
@@ -80,14 +74,14 @@ class Watchdog:
                 self._path.unlink()
 
     def _observe(self) -> None:
-        last, since, told = self._position(), time.monotonic(), False
+        last, since, reported = self._position(), time.monotonic(), False
         while not self._over.wait(self._seconds / _CHECKS_PER_WAIT):
             faulthandler.dump_traceback_later(self._seconds * _ALARM_FACTOR, file=self._file)
             now = self._position()
             if now != last:
-                last, since, told = now, time.monotonic(), False
-            elif not told and time.monotonic() - since >= self._seconds:
-                told = True
+                last, since, reported = now, time.monotonic(), False
+            elif not reported and time.monotonic() - since >= self._seconds:
+                reported = True
                 self._report(time.monotonic() - since)
 
     def _report(self, seconds: float) -> None:
