@@ -40,8 +40,8 @@ MAY_DIFFER = frozenset(
         *("source", "source_sha256", "learner_address"),
     }
 )
-"""Last parts of the names of settings that a resumed run may change: none touches learning. The versions
-show a recipe's file that was edited."""
+"""Last parts of the names of settings that a resumed run may change: none touches learning. An
+edited recipe file shows in the versions."""
 
 
 class RunFolderError(UserError):

@@ -121,7 +121,9 @@ class LiveView:
             yield
             return
         over = threading.Event()
-        thread = threading.Thread(target=self._show_duration, args=(what, over), name="live", daemon=True)
+        thread = threading.Thread(
+            target=self._show_duration, args=(what, over), name="live", daemon=True
+        )
         thread.start()
         try:
             yield

@@ -150,7 +150,7 @@ def say_on_stderr(sentence: str) -> None:
 
 
 class SignalWatch:
-    """A thread that hears of a signal at once.
+    """A thread that receives a signal at once.
 
     Python runs a handler between two instructions of the main thread, which may be in native code
     for seconds. The system's own handler writes the signal's number to a socket before that.
@@ -160,33 +160,33 @@ class SignalWatch:
     """Longest time for clearing up after a second signal, in a process that it shall end."""
 
     def __init__(self, answer: Callable[[int, int], None]) -> None:
-        self._answer, self._ears = answer, socket.socketpair()
-        self._ears[1].setblocking(False)
-        self._fd_before = signal.set_wakeup_fd(self._ears[1].fileno(), warn_on_full_buffer=False)
+        self._answer, self._sockets = answer, socket.socketpair()
+        self._sockets[1].setblocking(False)
+        self._fd_before = signal.set_wakeup_fd(self._sockets[1].fileno(), warn_on_full_buffer=False)
         self._thread = threading.Thread(target=self._listen, name="signals", daemon=True)
         self._thread.start()
 
     def _listen(self) -> None:
         count = 0
-        with self._ears[0] as ear:
-            while heard := ear.recv(64):
+        with self._sockets[0] as receiver:
+            while received := receiver.recv(64):
                 if self._fd_before >= 0:  # another listener's, e.g. an event loop's
                     with contextlib.suppress(OSError):
-                        os.write(self._fd_before, heard)
-                for number in heard:
+                        os.write(self._fd_before, received)
+                for number in received:
                     if number in Signals.NUMBERS:
                         count += 1
                         self._answer(number, count)
 
     def end_process(self, number: int) -> None:
         """Unless this watch is closed soon; called by its own thread."""
-        self._ears[0].settimeout(self.GRACE_SECONDS)
+        self._sockets[0].settimeout(self.GRACE_SECONDS)
         with contextlib.suppress(TimeoutError):
-            if not self._ears[0].recv(64):
+            if not self._sockets[0].recv(64):
                 return
         os._exit(128 + number)  # a further signal, or no end in sight
 
     def close(self) -> None:
         signal.set_wakeup_fd(self._fd_before)
-        self._ears[1].close()
+        self._sockets[1].close()
         self._thread.join(self.GRACE_SECONDS)  # longer only if nothing takes its sentence
