@@ -24,8 +24,8 @@ _SPARE_STEPS = 12
 class FrameStack:
     """A sliding window of S frames for the environments of one group.
 
-    Right after a start the older frames are not yet the episode's own: they are replaced when the
-    next step makes room, because until then the last frames of the old episode may be asked for.
+    Where an episode has just begun, `write` replaces the older frames, which are those of the
+    episode before; `write_final` needs them, so it comes first.
     """
 
     def __init__(self, spaces: Spaces, arrays: StepArrays) -> None:
@@ -45,7 +45,6 @@ class FrameStack:
 
     def advance(self) -> None:
         """Makes room for the frame of the next step, which becomes the newest."""
-        self._pad_new()
         self._newest += 1
         if self._newest == len(self._frames):
             kept = self._stack - 1
@@ -54,21 +53,19 @@ class FrameStack:
 
     def write(self, out: Array) -> None:
         """Observations [b, S, ...] after the newest frame, into the caller's array."""
+        new = np.flatnonzero(self._depth < min(2, self._stack))
+        if new.size:
+            self._window()[:, new] = self._padded(new).swapaxes(0, 1)
         # By NumPy: torch would copy with all its threads, and wait for them on a busy machine.
         np.copyto(out, self._window().swapaxes(0, 1))
-        new = self._new()
-        if new.size:
-            out[new] = self._padded(new)
 
-    def write_final(self, out: Array, rows: Array) -> None:
-        """The last observations of the episodes that just ended in these rows."""
-        window = self._window()[:, rows]  # a copy
-        window[-1] = self.arrays.final_frame[rows]
-        out[rows] = window.swapaxes(0, 1)
+    def write_final(self, out: Array, ended: Array) -> None:
+        """The same, but the last observations of the episodes that just ended, mask [b]."""
+        np.copyto(out, self._window().swapaxes(0, 1))
+        out[ended, -1] = self.arrays.final_frame[ended]
 
     def window_of(self, row: int) -> bytes:
-        """The S newest frames of one environment."""
-        self._pad_new()
+        """The S newest frames of one environment, as last written."""
         return self._window()[:, row].tobytes()
 
     def load_window(self, row: int, depth: int, window: bytes) -> None:
@@ -80,16 +77,6 @@ class FrameStack:
     def _window(self) -> Array:
         window: Array = self._frames[self._newest - self._stack + 1 : self._newest + 1]
         return window
-
-    def _new(self) -> Array:
-        """Rows whose episodes have just begun, where a stack has older frames."""
-        return np.flatnonzero(self._depth < min(2, self._stack))
-
-    def _pad_new(self) -> None:
-        """Puts what fills the stacks of new episodes into the window."""
-        new = self._new()
-        if new.size:
-            self._window()[:, new] = self._padded(new).swapaxes(0, 1)
 
     def _padded(self, rows: Array) -> Array:
         """Observations [rows, S, ...] of episodes that have just begun."""

@@ -190,7 +190,6 @@ class EngineVectorEnv(VectorEnv[Array, Array, Array]):
     def _results(self, rows: slice, out: StepBuffers | None) -> Results:
         steps = self._steps
         filled = self.buffers(rows.stop - rows.start) if out is None else out
-        self._write_observations(filled.observations, rows)
         np.copyto(filled.rewards, steps.reward[rows])
         np.copyto(filled.terminations, steps.terminated[rows])
         if self.engine.spaces.life_loss_ends_return:
@@ -198,16 +197,15 @@ class EngineVectorEnv(VectorEnv[Array, Array, Array]):
         np.copyto(filled.truncations, steps.truncated[rows])
         info = self._dense_info(rows)
         self._add_ends(info, rows, filled)
+        for stack, own in self._stacks_of(rows):
+            stack.write(filled.observations[own])
         return (*filled, info)
 
     def _observations(self) -> Array:
         observations = self.buffers().observations
-        self._write_observations(observations, self._all)
+        for stack, own in self._stacks_of(self._all):
+            stack.write(observations[own])
         return observations
-
-    def _write_observations(self, out: Array, rows: slice) -> None:
-        for stack, own in self._stacks_of(rows):
-            stack.write(out[own])
 
     def _stacks_of(self, rows: slice) -> list[tuple[FrameStack, slice]]:
         """The stacks of these rows, each with its part of an array that holds them."""
@@ -239,14 +237,14 @@ class EngineVectorEnv(VectorEnv[Array, Array, Array]):
         info.update(ends)
         over = filled.terminations | filled.truncations
         if autoreset == "same-step" and over.any():
-            info["final_obs"], info["_final_obs"] = self._final(rows, ended, filled), over
+            info["final_obs"], info["_final_obs"] = self._final(rows, ended), over
             info["final_info"], info["_final_info"] = ends, over
 
-    def _final(self, rows: slice, ended: Array, filled: StepBuffers) -> Array:
+    def _final(self, rows: slice, ended: Array) -> Array:
         """True last observations where an episode ended; after a lost life, the current ones."""
-        final: Array = filled.observations.copy()
+        final = self.buffers(len(ended)).observations
         for stack, own in self._stacks_of(rows):
-            stack.write_final(final[own], np.flatnonzero(ended[own]))
+            stack.write_final(final[own], ended[own])
         return final
 
     def _packed(self, env: int, inner: bytes) -> bytes:
