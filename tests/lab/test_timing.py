@@ -14,7 +14,7 @@ from scanline import training
 from scanline.engines.gymnasium import GymnasiumEngine
 from scanline.records import ActContext, Acted, Batch, LossResult, Outputs, Views
 from scanline.training.attachments import Pause
-from scanline_lab.experiments.coprocessor import Around
+from scanline_lab.experiments.coprocessor import AlgorithmWrapper
 from scanline_lab.timing import Limit, Stretch, Timing, since, timed
 
 CATCH = "scanline/Catch-v0"
@@ -53,7 +53,7 @@ class Seen:
 
 
 @dataclass(frozen=True)
-class Noted(Around):
+class Noted(AlgorithmWrapper):
     """The recipe's algorithm; what it is asked for is noted."""
 
     seen: Seen
@@ -106,7 +106,7 @@ def test_without_environments_the_same_threads_do_the_same_work(
 
 
 @dataclass(frozen=True)
-class Failing(Around):
+class Failing(AlgorithmWrapper):
     """An algorithm that fails while environments stand still, in one of its verbs."""
 
     pause: Pause

@@ -1,4 +1,4 @@
-"""GA3C (Babaeizadeh 2017): one model, queues of predictions and of segments, nobody waits.
+"""GA3C (Babaeizadeh 2017): one model, queues of predictions and of segments between threads.
 
 `ga3c` is the paper's form with bounded queues, `ga3c-repo` what the released code does: 32 agents
 on sticky environments, half the value error, a floor in the logarithm, one segment per update, and

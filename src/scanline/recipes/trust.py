@@ -82,7 +82,7 @@ def _private_folder() -> Path:
 
 
 def _is_own(path: Path) -> bool:
-    """Whether nobody but this user can write there."""
+    """Whether this user alone can write there."""
     found = path.stat()
     others = stat.S_IWGRP | stat.S_IWOTH
     return found.st_uid == os.getuid() and not found.st_mode & others

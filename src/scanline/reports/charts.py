@@ -111,7 +111,7 @@ def _svg_of(figure: Figure, title: str) -> str:
 
 
 def legend(names: Sequence[str]) -> str:
-    """Which colour is whose, for all charts that draw the same curves."""
+    """The colours of names, for all charts that draw the same curves."""
     words = map(_key, names, itertools.cycle(COLOURS))
     return f'<p class="legend">{"".join(words)}</p>'
 

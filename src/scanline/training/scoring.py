@@ -1,7 +1,7 @@
 """Scores, policies and films of a run.
 
 Takes the folder of a run, or a plan and a policy; gives scores, a policy to act with, a film.
-Knows no learner: weights come from a checkpoint or from a policy handed in.
+Knows no learner: weights come from a checkpoint or from a given policy.
 """
 
 from __future__ import annotations

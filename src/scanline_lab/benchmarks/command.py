@@ -5,15 +5,23 @@ Takes words of the command line; gives an exit code. Knows which benches there a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping
+from types import ModuleType
+from typing import Any
 
 import tyro
 
 from scanline.errors import RefusedError, refusals
 
 from . import emulation, learners, training
-from .rows import Row, write_json
+from .rows import write_json
+
+BENCHES: Mapping[str, tuple[ModuleType, type[Any]]] = {
+    "emulation": (emulation, emulation.EmulationBench),
+    "learners": (learners, learners.LearnersBench),
+    "training": (training, training.TrainingBench),
+}
+"""Modules with `run` and `show`, and the record of their options."""
 
 
 def run(words: list[str], program: str) -> int:
@@ -24,43 +32,13 @@ def run(words: list[str], program: str) -> int:
         return 0
     if not words or words[0] not in BENCHES:
         raise RefusedError(f"bench needs one of {', '.join(BENCHES)}.")
-    return BENCHES[words[0]](words[1:], f"{program} {words[0]}")
-
-
-def bench_training(words: list[str], program: str) -> int:
+    module, options = BENCHES[words[0]]
     with refusals():
-        bench = tyro.cli(training.TrainingBench, args=words, prog=program)
-    rows = training.run(bench)
-    training.show(rows)
-    return _kept(rows, bench.json)
-
-
-def bench_emulation(words: list[str], program: str) -> int:
-    with refusals():
-        bench = tyro.cli(emulation.EmulationBench, args=words, prog=program)
-    rows = emulation.run(bench)
-    emulation.show(rows)
-    if bench.plot is not None:
+        bench = tyro.cli(options, args=words[1:], prog=f"{program} {words[0]}")
+    rows = module.run(bench)
+    module.show(rows)
+    if getattr(bench, "plot", None) is not None:
         emulation.plot(rows, bench.plot)
-    return _kept(rows, bench.json)
-
-
-def bench_learners(words: list[str], program: str) -> int:
-    with refusals():
-        bench = tyro.cli(learners.LearnersBench, args=words, prog=program)
-    rows = learners.run(bench)
-    learners.show(rows)
-    return _kept(rows, bench.json)
-
-
-def _kept(rows: Sequence[Row], path: Path | None) -> int:
-    if path is not None:
-        write_json(path, rows)
+    if bench.json is not None:
+        write_json(bench.json, rows)
     return 0
-
-
-BENCHES: Mapping[str, Callable[[list[str], str], int]] = {
-    "emulation": bench_emulation,
-    "learners": bench_learners,
-    "training": bench_training,
-}

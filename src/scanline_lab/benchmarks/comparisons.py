@@ -1,4 +1,4 @@
-"""Asynchronous recipes beside others: who does the same work, by what factor, and with what lag.
+"""Asynchronous recipes beside others: on the same work, by what factor, and with what lag.
 
 Takes names of recipes and finished rows; gives settings that make a fair pair, factors, and lines
 for a terminal. Knows no driver and no clock.
@@ -42,7 +42,7 @@ def batch_size(recipe: Recipe) -> int:
 
 
 def likened(names: Sequence[str]) -> list[tuple[str, str]]:
-    """Which recipes are measured once more, and like whom."""
+    """Which recipes are measured once more, and which recipe's work they are given."""
     return [pair for pair in PAIRS if set(pair) <= set(names)]
 
 
@@ -98,15 +98,15 @@ def lines(rows: Sequence[Row]) -> list[str]:
             sign = "faster" if factor > 1 else "slower"
             work = f"network {row['network']}, batch {row['batch_size']}"
             found.append(f"{title(row)}, {work}: {factor:.2f} times {other} ({sign})")
-    return found + [f"{title(row)}: {told(row['note'])}" for row in rows if row.get("note")]
+    return found + [f"{title(row)}: {note_text(row['note'])}" for row in rows if row.get("note")]
 
 
 def title(row: Row) -> str:
-    """The recipe, and whose work it does."""
+    """The recipe, and the recipe that gave the work."""
     return f"{row['recipe']} like {row['like']}" if row.get("like") else str(row["recipe"])
 
 
-def told(note: Mapping[str, Any]) -> str:
+def note_text(note: Mapping[str, Any]) -> str:
     """A note in words: numbers of threads or learners, then each histogram."""
     words = [f"{name} {note[name]}" for name in _COUNTED if name in note]
     return "; ".join([", ".join(words), *_summaries(note)])

@@ -73,7 +73,7 @@ class LearnersBench:
 
 
 @dataclass(frozen=True)
-class Crew:
+class Scaling:
     """So many learners, with the recipe's work for all of them or for each."""
 
     learners: int
@@ -83,15 +83,15 @@ class Crew:
 def run(bench: LearnersBench, say: Any = print) -> list[Row]:
     """Rows of one learner and of all other numbers, in both scalings."""
     refuse_too_many(bench.learners)
-    crews = [Crew(1, "one")]
-    crews += [Crew(n, scaling) for n in bench.learners for scaling in ("strong", "weak")]
-    figures: list[list[Figures]] = [[] for _ in crews]
+    cases = [Scaling(1, "one")]
+    cases += [Scaling(n, scaling) for n in bench.learners for scaling in ("strong", "weak")]
+    figures: list[list[Figures]] = [[] for _ in cases]
     for repeat in range(bench.repeats):
-        for place, crew in enumerate(crews):
-            figures[place].append(measure(bench, crew))
+        for place, case in enumerate(cases):
+            figures[place].append(measure(bench, case))
             rate = figures[place][-1]["agent_sps"]
-            say(f"repeat {repeat + 1}: {crew.learners} learners ({crew.scaling}) {rate:,.0f}/s")
-    rows = [_row(bench, crew, done) for crew, done in zip(crews, figures, strict=True)]
+            say(f"repeat {repeat + 1}: {case.learners} learners ({case.scaling}) {rate:,.0f}/s")
+    rows = [_row(bench, case, done) for case, done in zip(cases, figures, strict=True)]
     for row in rows:
         row["efficiency"] = round(row["agent_sps"] / (row["learners"] * rows[0]["agent_sps"]), 3)
     return rows
@@ -107,10 +107,10 @@ def refuse_too_many(learners: Sequence[int]) -> None:
 
 
 @refusals()
-def settings_of(bench: LearnersBench, crew: Crew) -> dict[str, Any]:
+def settings_of(bench: LearnersBench, case: Scaling) -> dict[str, Any]:
     """The recipe's settings, with N times its environments and batch in weak scaling."""
     recipe = recipes.find(bench.recipe).replace(**bench.changes)
-    factor = crew.learners if crew.scaling == "weak" else 1
+    factor = case.learners if case.scaling == "weak" else 1
     changes = {**bench.changes, "num_envs": recipe.sampling.num_envs * factor}
     sampling = recipe.sampling
     if isinstance(sampling, SamplingSettings) and sampling.rollout_samples:
@@ -120,18 +120,18 @@ def settings_of(bench: LearnersBench, crew: Crew) -> dict[str, Any]:
     return changes
 
 
-def measure(bench: LearnersBench, crew: Crew) -> Figures:
+def measure(bench: LearnersBench, case: Scaling) -> Figures:
     """Rates of a run of its own on as many cores as learners, after the warm-up."""
     options = {
-        **settings_of(bench, crew),
-        "learners": crew.learners,
+        **settings_of(bench, case),
+        "learners": case.learners,
         "seconds": bench.warm_up_seconds + bench.seconds,
         "torch_threads": 1,
         "num_threads": 1,
         "log_every_agent_steps": 200,
     }
     words = [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]
-    cores = granted_core_ids()[: crew.learners]
+    cores = granted_core_ids()[: case.learners]
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "run"
         train = [sys.executable, "-m", "scanline", "train", bench.recipe, bench.game]
@@ -165,14 +165,14 @@ def rates_of(rows: Sequence[Mapping[str, Any]], warm_up_seconds: float) -> Figur
     return {"agent_sps": steps / seconds, "ups": updates / seconds}
 
 
-def _row(bench: LearnersBench, crew: Crew, repeats: list[Figures]) -> Row:
+def _row(bench: LearnersBench, case: Scaling, repeats: list[Figures]) -> Row:
     return {
         "recipe": bench.recipe,
         "game": bench.game,
-        "learners": crew.learners,
-        "cores": crew.learners,
-        "scaling": crew.scaling,
-        "num_envs": settings_of(bench, crew)["num_envs"],
+        "learners": case.learners,
+        "cores": case.learners,
+        "scaling": case.scaling,
+        "num_envs": settings_of(bench, case)["num_envs"],
         **summary(repeats),
     }
 

@@ -167,9 +167,9 @@ def run(bench: TrainingBench, say: Any = print) -> list[Row]:
     for repeat in range(bench.repeats):
         for place, work in enumerate(works):
             figures[place].append(measure(work))
-            rate, who = figures[place][-1]["agent_sps"], work.peer or "scanline"
+            rate, name = figures[place][-1]["agent_sps"], work.peer or "scanline"
             like = f" like {work.like}" if work.like else ""
-            say(f"repeat {repeat + 1}: {who} {work.recipe}{like} {rate:,.0f} steps/s")
+            say(f"repeat {repeat + 1}: {name} {work.recipe}{like} {rate:,.0f} steps/s")
     rows = [_row(work, done) for work, done in zip(works, figures, strict=True)]
     for row in rows:
         row["times_peer"] = _times_peer(row, rows)

@@ -27,7 +27,7 @@ class WorkError(RuntimeError):
 
 @dataclass(frozen=True, kw_only=True)
 class Work:
-    """What is timed, and by whom."""
+    """What is timed, and the library that does it."""
 
     recipe: str
     game: str

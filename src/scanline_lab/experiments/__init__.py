@@ -44,23 +44,25 @@ __all__ = [
 ]
 
 _PAPERS = (
-    cule_load.EXPERIMENTS,
-    cule.EXPERIMENTS,
-    accelerated.EXPERIMENTS,
-    accelerated_async.EXPERIMENTS,
-    accelerated_gradients.EXPERIMENTS,
-    accelerated_learners.EXPERIMENTS,
-    accelerated_secondary.EXPERIMENTS,
-    fast_dqn.EXPERIMENTS,
-    fast_dqn_timeline.EXPERIMENTS,
-    ga3c.EXPERIMENTS,
-    ga3c_throughput.EXPERIMENTS,
-    ga3c_configurations.EXPERIMENTS,
-    ga3c_batch_size.EXPERIMENTS,
-    ga3c_epsilon.EXPERIMENTS,
-    paac.EXPERIMENTS,
-    pong.EXPERIMENTS,
-    evidence.EXPERIMENTS,
+    cule_load,
+    cule,
+    accelerated,
+    accelerated_async,
+    accelerated_gradients,
+    accelerated_learners,
+    accelerated_secondary,
+    fast_dqn,
+    fast_dqn_timeline,
+    ga3c,
+    ga3c_throughput,
+    ga3c_configurations,
+    ga3c_batch_size,
+    ga3c_epsilon,
+    paac,
+    pong,
+    evidence,
 )
 
-EXPERIMENTS: Mapping[str, Experiment] = {each.name: each for paper in _PAPERS for each in paper}
+EXPERIMENTS: Mapping[str, Experiment] = {
+    each.name: each for paper in _PAPERS for each in paper.EXPERIMENTS
+}

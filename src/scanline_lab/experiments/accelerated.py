@@ -8,7 +8,6 @@ with more and more environments (Figure 2).
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,10 +18,10 @@ from scanline.tables import Table
 from .accelerated_secondary import PAPER
 from .claims import Claim, Finding, claim
 from .coprocessor import SimulatedCoprocessor, TinyPolicy
-from .experiment import Cell, Experiment, Result, Results, Scale
+from .experiment import Cell, Experiment, Result, Results, Scale, grid
 from .figures import figure
-from .learning import as_good, learning_curve, plot_curves
-from .sampling import sampling_rate
+from .learning import as_good, learning_curve, plot_kinds
+from .measuring import sampling_rate
 
 PAPER_THOUSANDS = {64: (29.6, 31.9), 128: (33.0, 34.7), 256: (35.7, 36.7), 512: (35.8, 38.4)}
 """Table 3: thousand samples/s on 16 cores and a P100, in step every 5 samples, and free."""
@@ -41,14 +40,8 @@ SAMPLING: Mapping[Scale, Mapping[str, Any]] = {
 
 
 def sampling_cells(scale: Scale) -> list[Cell]:
-    sizes = SAMPLING[scale]
-    return [
-        Cell(
-            name=f"{kind}-{num_envs}",
-            settings={"kind": kind, "num_envs": num_envs, "seconds": sizes["seconds"]},
-        )
-        for num_envs, kind in itertools.product(sizes["num_envs"], KINDS)
-    ]
+    axes = {"num_envs": SAMPLING[scale]["num_envs"], "kind": KINDS}
+    return grid("{kind}-{num_envs}", axes, seconds=SAMPLING[scale]["seconds"])
 
 
 def measure_sampling(cell: Cell, before: Results) -> Result:
@@ -183,10 +176,7 @@ def scaling_tables(scale: Scale, results: Results) -> list[Table]:
 
 
 def scaling_plot(scale: Scale, results: Results, path: Path) -> None:
-    with figure(path, 2) as axes:
-        for each, kind in zip(axes, ("a2c", "ppo"), strict=True):
-            plot_curves(each, [(n, r) for n, r in results.items() if n.startswith(kind)])
-            each.set_title(kind)
+    plot_kinds(path, results, ("a2c", "ppo"))
 
 
 EXPERIMENTS = (

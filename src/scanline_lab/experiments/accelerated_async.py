@@ -1,4 +1,4 @@
-"""Accelerated Methods (Stooke and Abbeel 2018): learners that wait for nobody, more and more.
+"""Accelerated Methods (Stooke and Abbeel 2018): asynchronous learners, more and more.
 
 `accelerated-async` measures the asynchronous half of Figure 2, A3C with more and more learners of
 16 environments and APPO with 1 to 4 updates between two merges, as scores over the steps of all
@@ -17,8 +17,7 @@ from scanline.tables import Table
 from .accelerated_secondary import PAPER
 from .claims import Claim, Finding, claim
 from .experiment import Cell, Experiment, Result, Results, Scale
-from .figures import figure
-from .learning import as_good, best_score, learning_curve, mean_of, plot_curves
+from .learning import as_good, best_score, learning_curve, mean_of, plot_kinds
 
 LAG, WAITED = "perf/policy_lag", "perf/lock_wait_share"
 TIMES = tuple(f"perf/time_{part}" for part in TRAINING_PARTS)
@@ -120,10 +119,7 @@ def tables(scale: Scale, results: Results) -> list[Table]:
 
 
 def plot(scale: Scale, results: Results, path: Path) -> None:
-    with figure(path, 2) as axes:
-        for each, kind in zip(axes, ("a3c", "appo"), strict=True):
-            plot_curves(each, [(n, r) for n, r in results.items() if n.startswith(f"{kind}-")])
-            each.set_title(kind)
+    plot_kinds(path, results, ("a3c", "appo"))
 
 
 @claim(

@@ -167,7 +167,7 @@ def _taught(
 
 
 class TeachingRun:
-    """A run after each of whose turns a second learner does the same."""
+    """A run; a second learner does the same after each of its turns."""
 
     def __init__(self, run: LeaderRun, second: SecondLearner, pauses: Every) -> None:
         self._run, self._second, self._pauses = run, second, pauses
@@ -210,7 +210,7 @@ def tables(scale: Scale, results: Results) -> list[Table]:
         last = result["pauses"][-1]
         rows.append(
             [name, last["agent_steps"]]
-            + [last[f"{who}_{what}"] for what in ("score", "norm") for who in ("first", "second")]
+            + [last[f"{role}_{what}"] for what in ("score", "norm") for role in ("first", "second")]
         )
     columns = ("batches", "agent steps", "score 1st", "score 2nd", "norm 1st", "norm 2nd")
     return [Table(title="Figures 5 to 7 at the last pause", columns=columns, rows=rows, digits=3)]
@@ -222,11 +222,11 @@ def plot(scale: Scale, results: Results, path: Path) -> None:
         for place, (name, result) in enumerate(results.items()):
             for row, what in enumerate(("score", "norm")):
                 each = axes[place + row * len(results)]
-                for who in ("first", "second"):
-                    points = [(p["agent_steps"], p[f"{who}_{what}"]) for p in result["pauses"]]
+                for role in ("first", "second"):
+                    points = [(p["agent_steps"], p[f"{role}_{what}"]) for p in result["pauses"]]
                     found = [point for point in points if point[1] is not None]
                     if found:
-                        each.plot(*zip(*found, strict=True), marker=".", label=who)
+                        each.plot(*zip(*found, strict=True), marker=".", label=role)
                 each.set(title=name, xlabel="agent steps", ylabel=what)
                 each.grid(alpha=0.3)
         axes[-1].legend()
@@ -247,7 +247,7 @@ def _final(results: Results, small_first: bool | None) -> tuple[float, float]:
 
 
 LEARNED_SCORE = 20.0
-"""Below it nobody has learned Breakout, and nothing can be said of who follows whom."""
+"""A first learner below it has not learned Breakout, so nothing can be said of the second."""
 
 
 def _follows(results: Results, small_first: bool | None, at_least: float, but: float) -> Finding:

@@ -97,8 +97,8 @@ class SimulatedCoprocessor:
 
 
 @dataclass(frozen=True)
-class Around:
-    """An algorithm that does what another one does; what stands around it changes some of it."""
+class AlgorithmWrapper:
+    """An algorithm that does what the one inside does; subclasses change some of it."""
 
     inner: Algorithm
 
@@ -133,7 +133,7 @@ class Around:
 
 
 @dataclass(frozen=True)
-class OnCoprocessor(Around):
+class OnCoprocessor(AlgorithmWrapper):
     """An algorithm whose acting and learning wait for a simulated device.
 
     Give it a network that costs next to nothing: the waiting stands for the real one.

@@ -21,9 +21,8 @@ from scanline.tables import Table
 from ..timing import Stretch
 from .claims import Finding, claim
 from .experiment import Cell, Experiment, Result, Results, Scale
-from .figures import figure
-from .learning import learning_curve, plot_curves
-from .stretch import stretch
+from .learning import learning_curve, plot_groups
+from .measuring import stretch
 
 PAPER = "Dalton, Frosio and Garland 2020, Accelerating RL through GPU Atari Emulation"
 ENGINES = ("ale", "native")
@@ -104,13 +103,14 @@ def training_tables(scale: Scale, results: Results) -> list[Table]:
 
 
 def training_plot(scale: Scale, results: Results, path: Path) -> None:
-    games = list(dict.fromkeys(name.split("-")[0] for name in results))
-    with figure(path, 2, len(games)) as axes:
-        for row, game in enumerate(games):
-            own = [(n.partition("-")[2], r) for n, r in results.items() if n.startswith(game)]
-            plot_curves(axes[2 * row], own)
-            plot_curves(axes[2 * row + 1], own, over="minutes")
-            axes[2 * row].set_title(game)
+    games = dict.fromkeys(name.split("-")[0] for name in results)
+    plot_groups(
+        path,
+        {
+            game: [(n.partition("-")[2], r) for n, r in results.items() if n.startswith(game)]
+            for game in games
+        },
+    )
 
 
 @claim(

@@ -24,9 +24,9 @@ from ..timing import Stretch, timed
 from . import cule_steps
 from .claims import Finding, claim
 from .cule import ENGINES, PAPER
-from .experiment import Cell, Experiment, Result, Results, Scale
+from .experiment import Cell, Experiment, Result, Results, Scale, grid
 from .figures import figure
-from .sampling import sampling_rate
+from .measuring import sampling_rate
 
 LOADS = ("emulation", "inference", "training")
 PAPER_GAMES = ("assault", "pong", "ms_pacman", "asterix")
@@ -52,22 +52,11 @@ SIZES: Mapping[Scale, Mapping[str, Any]] = {
 
 def cells(scale: Scale) -> list[Cell]:
     sizes = SIZES[scale]
-    names = dict.fromkeys([*sizes["games"], *sizes["all"]])
-    grid = itertools.product(names, sizes["num_envs"], LOADS, ENGINES)
-    found = [
-        Cell(
-            name=f"{game}-{load}-{engine}-{num}",
-            settings={
-                "game": game,
-                "load": load,
-                "engine": engine,
-                "num_envs": num,
-                "seconds": sizes["seconds"],
-            },
-        )
-        for game, num, load, engine in grid
-        if load != "training" or game in sizes["games"]
-    ]
+    names = list(dict.fromkeys([*sizes["games"], *sizes["all"]]))
+    axes = {"game": names, "num_envs": sizes["num_envs"], "load": LOADS, "engine": ENGINES}
+    every = grid("{game}-{load}-{engine}-{num_envs}", axes, seconds=sizes["seconds"])
+    left_out = {("training", game) for game in names if game not in sizes["games"]}
+    found = [c for c in every if (c.settings["load"], c.settings["game"]) not in left_out]
     return [*found, *cule_steps.cells(scale, ENGINES)]
 
 

@@ -24,7 +24,7 @@ from scanline.samplers import LockstepSampler
 from scanline.tables import Table
 
 from .claims import Finding, claim
-from .experiment import Cell, Result, Results, Scale
+from .experiment import Cell, Result, Results, Scale, grid
 
 GAMES = ("asterix", "pong", "ms_pacman", "assault")
 """In the order of the paper's panels."""
@@ -46,22 +46,9 @@ NUM_WINDOWS = 60
 
 def cells(scale: Scale, names: Sequence[str]) -> list[Cell]:
     """Every game on every engine."""
-    sizes = SIZES[scale]
-    num_envs, num_steps = sizes["num_envs"], sizes["num_steps"]
-    return [
-        Cell(
-            name=f"{game}-{STEPS}-{engine}-{num_envs}",
-            settings={
-                "game": game,
-                "load": STEPS,
-                "engine": engine,
-                "num_envs": num_envs,
-                "num_steps": num_steps,
-            },
-        )
-        for game in sizes["games"]
-        for engine in names
-    ]
+    sizes = dict(SIZES[scale])
+    axes = {"game": sizes.pop("games"), "engine": names}
+    return grid("{game}-{load}-{engine}-{num_envs}", axes, load=STEPS, **sizes)
 
 
 def measure(cell: Cell) -> Result:

@@ -50,7 +50,7 @@ class Row:
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Limits and logging; a recipe's own settings are left alone."""
     at_least: float | None = None
-    """Score that the row must reach; None where its curve is told and not judged."""
+    """Score that the row must reach; None where its curve is shown and not judged."""
 
     @property
     def name(self) -> str:
@@ -110,9 +110,9 @@ def measure_run(folder: Path) -> Result:
         raise ValueError(f"{folder} has no result.json that can be read")
     both = [{**rate, **row} for row, rate in zip(files.rows, files.rates, strict=True)]
     points = [[r["agent_steps"], round(r["training_seconds"], 1), r[SCORE]] for r in thinned(both)]
-    told = ("agent_steps", "settings_sha256", "stop", "inexact", "weights_sha256")
+    kept = ("agent_steps", "settings_sha256", "stop", "inexact", "weights_sha256")
     return {
-        **{name: result[name] for name in told},
+        **{name: result[name] for name in kept},
         "minutes": result["training_minutes"],
         "score": result["training_score"],
         **{f"evaluation_{name}": record for name, record in result["evaluation"].items()},

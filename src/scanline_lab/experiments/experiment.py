@@ -10,6 +10,7 @@ kept results without measuring anything.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,6 +38,18 @@ class Cell:
     """Unique in its experiment, and the name of its file."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """All that the measurement depends on, in plain values."""
+
+
+def grid(form: str, axes: Mapping[str, Sequence[Any]], **shared: Any) -> list[Cell]:
+    """A cell for every combination of the axes' values, the last axis fastest.
+
+    `form` makes its name of its settings; `shared` settings are those of all.
+    """
+    combinations = (
+        dict(zip(axes, each, strict=True)) for each in itertools.product(*axes.values())
+    )
+    every = ({**values, **shared} for values in combinations)
+    return [Cell(name=form.format(**settings), settings=settings) for settings in every]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -80,7 +80,7 @@ def _named(span: TracedSpan, learner: str) -> TracedSpan | None:
 
 
 def _shares(spans: Sequence[TracedSpan]) -> dict[str, float]:
-    """How long somebody samples and trains, and how much of it happens at once."""
+    """How long threads sample and train, and how much of it happens at once."""
     learning = [s for s in spans if s.part == "training"]
     sampling = [s for s in spans if s.part != "training"]
     return {

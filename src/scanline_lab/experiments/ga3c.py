@@ -18,9 +18,9 @@ from scanline.tables import Table
 
 from ..timing import Stretch
 from .claims import Finding, claim
-from .experiment import Cell, Experiment, Result, Results, Scale
+from .experiment import Cell, Experiment, Result, Results, Scale, grid
 from .figures import figure
-from .stretch import stretch
+from .measuring import stretch
 
 PAPER = "Babaeizadeh 2017, Reinforcement Learning through Asynchronous Advantage Actor-Critic"
 
@@ -43,14 +43,8 @@ SPEED: Mapping[Scale, Mapping[str, Any]] = {
 
 
 def speed_cells(scale: Scale) -> list[Cell]:
-    return [
-        Cell(
-            name=f"{recipe}_{network}",
-            settings={"recipe": recipe, "network": network, **SPEED[scale]},
-        )
-        for network in NETWORKS
-        for recipe in RECIPES
-    ]
+    axes = {"network": NETWORKS, "recipe": RECIPES}
+    return grid("{recipe}_{network}", axes, **SPEED[scale])
 
 
 def measure_speed(cell: Cell, before: Results) -> Result:
@@ -156,7 +150,7 @@ GAMES = ("boxing", "pong")
 
 
 def adjustment_cells(scale: Scale) -> list[Cell]:
-    return [Cell(name=game, settings={"game": game, **ADJUSTMENT[scale]}) for game in GAMES]
+    return grid("{game}", {"game": GAMES}, **ADJUSTMENT[scale])
 
 
 def measure_adjustment(cell: Cell, before: Results) -> Result:

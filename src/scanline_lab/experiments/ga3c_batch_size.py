@@ -6,7 +6,6 @@ a single segment upwards; scores against time, and the policy lag of what was le
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from typing import Any
 from scanline.tables import Table
 
 from .claims import Finding, claim
-from .experiment import Cell, Experiment, Result, Results, Scale
+from .experiment import Cell, Experiment, Result, Results, Scale, grid
 from .figures import figure
 from .ga3c import PAPER
 from .learning import best_score, by_game, deepest_fall, learning_curve, mean_of, plot_curves
@@ -42,19 +41,9 @@ SIZES: Mapping[Scale, Mapping[str, Any]] = {
 
 
 def cells(scale: Scale) -> list[Cell]:
-    sizes = SIZES[scale]
-    return [
-        Cell(
-            name=f"{game}-{batch}",
-            settings={
-                "game": game,
-                "batch": batch,
-                "seconds": sizes["seconds"],
-                "num_envs": sizes["num_envs"],
-            },
-        )
-        for game, batch in itertools.product(sizes["games"], sizes["batches"])
-    ]
+    sizes = dict(SIZES[scale])
+    axes = {"game": sizes.pop("games"), "batch": sizes.pop("batches")}
+    return grid("{game}-{batch}", axes, **sizes)
 
 
 def measure(cell: Cell, before: Results) -> Result:

@@ -125,7 +125,7 @@ def plot(scale: Scale, results: Results, path: Path) -> None:
 
 @claim("Configurations that play more frames converge faster.", "Figure 5")
 def _frames_decide(results: Results) -> Finding:
-    """Whether those who play more frames end with higher scores."""
+    """Whether settings that play more frames end with higher scores."""
     found = {}
     for game, own in by_game(results).items():
         pairs = [(r["agent_steps"], r["score"]) for r in own.values() if r["score"] is not None]

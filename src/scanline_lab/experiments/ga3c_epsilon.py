@@ -4,13 +4,12 @@
 unlikely, by updates in between, that the logarithm of its probability is minus infinity. GA3C is
 trained without the epsilon, with it, and with the logarithm computed from the network's outputs, in
 the last form also without lag; each at the paper's learning rate and at higher ones that bring the
-trouble sooner. Told are whether the run went on, how small the probabilities became of actions that
+trouble sooner. Shown: whether the run went on, how small the probabilities became of actions that
 were learned from, and the lag.
 """
 
 from __future__ import annotations
 
-import itertools
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -27,11 +26,11 @@ from scanline.tables import Table
 
 from ..timing import Stretch, timed
 from .claims import Finding, claim
-from .coprocessor import Around
-from .experiment import Cell, Experiment, Result, Results, Scale
+from .coprocessor import AlgorithmWrapper
+from .experiment import Cell, Experiment, Result, Results, Scale, grid
 from .figures import figure
 from .ga3c import PAPER
-from .stretch import histogram_mean
+from .measuring import histogram_mean
 
 FORMS: Mapping[str, Mapping[str, Any]] = {
     "none": {"log_form": "plain", "log_epsilon": 0.0},
@@ -54,25 +53,14 @@ SIZES: Mapping[Scale, Mapping[str, Any]] = {
 
 def cells(scale: Scale) -> list[Cell]:
     """Seeds are the outer loop, so that a repetition is complete before the next one begins."""
-    sizes = SIZES[scale]
-    return [
-        Cell(
-            name=f"{form}-{rate:g}.{seed}",
-            settings={
-                "form": form,
-                "rate": rate,
-                "seed": seed,
-                "seconds": sizes["seconds"],
-                "num_envs": sizes["num_envs"],
-            },
-        )
-        for seed, rate, form in itertools.product(sizes["seeds"], sizes["rates"], FORMS)
-    ]
+    sizes = dict(SIZES[scale])
+    axes = {"seed": sizes.pop("seeds"), "rate": sizes.pop("rates"), "form": tuple(FORMS)}
+    return grid("{form}-{rate:g}.{seed}", axes, **sizes)
 
 
 @dataclass
-class Seen:
-    """What was learned from so far; told by any number of trainers."""
+class ProbabilityCounts:
+    """How likely the learned actions were so far, counted by any number of trainers."""
 
     updates: int = 0
     steps: int = 0
@@ -89,22 +77,22 @@ class Seen:
 
 
 @dataclass(frozen=True)
-class Watched(Around):
+class CountedAlgorithm(AlgorithmWrapper):
     """An algorithm that also notes how likely, by now, the actions are that it learns from."""
 
-    seen: Seen
+    counts: ProbabilityCounts
 
     def loss(self, views: Views, batch: Batch) -> LossResult:
         with torch.no_grad():
             logits = views.live(self.inner.inputs(views, batch.observations)).logits
             taken = torch.softmax(logits, -1).gather(-1, batch.actions[:, None])
-        self.seen.note(taken)
+        self.counts.note(taken)
         return self.inner.loss(views, batch)
 
 
 def measure(cell: Cell, before: Results) -> Result:
     """A run of one segment per update, as far as it comes."""
-    asked, seen = cell.settings, Seen()
+    asked, counts = cell.settings, ProbabilityCounts()
     lockstep = asked["form"] == "lockstep"
     plan = training.make_plan(
         "ga3c",
@@ -124,16 +112,16 @@ def measure(cell: Cell, before: Results) -> Result:
             training.synchronous(plan) if lockstep else plan,
             warm_up=Stretch(),
             measured=Stretch(seconds=asked["seconds"]),
-            attachments=training.Attachments(around=lambda inner: Watched(inner, seen)),
+            attachments=training.Attachments(around=lambda inner: CountedAlgorithm(inner, counts)),
         )
         failed, lag = False, 0.0 if lockstep else histogram_mean(timing.note, "policy_lag")
     except (NotFiniteGradientError, NotFiniteError):
         failed = True
     return {
         "failed": failed,
-        "updates": seen.updates,
-        "least_probability": seen.least,
-        "unlikely_share": seen.unlikely_steps / max(seen.steps, 1),
+        "updates": counts.updates,
+        "least_probability": counts.least,
+        "unlikely_share": counts.unlikely_steps / max(counts.steps, 1),
         "lag": lag,
     }
 

@@ -24,7 +24,7 @@ from .coprocessor import SimulatedCoprocessor
 from .experiment import Cell, Experiment, Result, Results, Scale
 from .figures import figure
 from .ga3c import NETWORKS, PAPER
-from .stretch import histogram_mean, stretch
+from .measuring import histogram_mean, stretch
 
 SMALL, LARGE = NETWORKS[0], NETWORKS[1:]
 SIMULATED = "simulated"
@@ -66,7 +66,7 @@ GRID: Mapping[Scale, Mapping[str, Any]] = {
 }
 
 
-class Place(NamedTuple):
+class GridPoint(NamedTuple):
     """Where a cell stands in the grid."""
 
     network: str
@@ -75,7 +75,7 @@ class Place(NamedTuple):
     trainers: int
 
     @classmethod
-    def of(cls, name: str) -> Place:
+    def of(cls, name: str) -> GridPoint:
         network, *numbers = name.split("_")
         return cls(network, *map(int, numbers))
 
@@ -88,12 +88,12 @@ class Place(NamedTuple):
         return "/".join(map(str, self[1:]))
 
 
-def places(scale: Scale) -> list[Place]:
+def places(scale: Scale) -> list[GridPoint]:
     """The two grids, and the larger networks with the most agents and two threads of each kind."""
     sizes = GRID[scale]
     numbers = itertools.product(sizes["agents"], sizes["threads"], sizes["threads"])
-    grid = [Place(kind, *each) for each in numbers for kind in KINDS]
-    return grid + [Place(network, max(sizes["agents"]), 2, 2) for network in sizes["large"]]
+    grid = [GridPoint(kind, *each) for each in numbers for kind in KINDS]
+    return grid + [GridPoint(network, max(sizes["agents"]), 2, 2) for network in sizes["large"]]
 
 
 def cells(scale: Scale) -> list[Cell]:
@@ -129,11 +129,11 @@ def measure(cell: Cell, before: Results) -> Result:
     }
 
 
-def fastest(results: Results, kind: str) -> dict[int, list[tuple[Place, Result]]]:
+def fastest(results: Results, kind: str) -> dict[int, list[tuple[GridPoint, Result]]]:
     """The paper's choice: for each number of agents the three with the most updates/s."""
-    found: dict[int, list[tuple[Place, Result]]] = {}
+    found: dict[int, list[tuple[GridPoint, Result]]] = {}
     for name, result in results.items():
-        place = Place.of(name)
+        place = GridPoint.of(name)
         if place.network == kind:
             found.setdefault(place.agents, []).append((place, result))
     if not found:
@@ -144,17 +144,17 @@ def fastest(results: Results, kind: str) -> dict[int, list[tuple[Place, Result]]
     }
 
 
-def best(results: Results, kind: str) -> tuple[Place, Result]:
+def best(results: Results, kind: str) -> tuple[GridPoint, Result]:
     """The fastest of a grid."""
     return max((own[0] for own in fastest(results, kind).values()), key=lambda e: e[1]["tps"])
 
 
-def _shown(results: Results, kind: str) -> list[tuple[Place, Result]]:
+def _shown(results: Results, kind: str) -> list[tuple[GridPoint, Result]]:
     return [each for own in fastest(results, kind).values() for each in own]
 
 
 def tables(scale: Scale, results: Results) -> list[Table]:
-    there = {Place.of(name).network for name in results}
+    there = {GridPoint.of(name).network for name in results}
     found = [_grid_table(results, kind) for kind in KINDS if kind in there]
     return found + ([_large_table(results)] if SMALL in there else [])
 
@@ -179,7 +179,7 @@ def _grid_table(results: Results, kind: str) -> Table:
 
 def _large_table(results: Results) -> Table:
     """Networks with the same numbers of threads, beside the small one."""
-    large = [(Place.of(n), r) for n, r in results.items() if Place.of(n).network in LARGE]
+    large = [(GridPoint.of(n), r) for n, r in results.items() if GridPoint.of(n).network in LARGE]
     rows = []
     for place, result in large:
         small = results.get(place._replace(network=SMALL).name)
@@ -192,7 +192,7 @@ def _large_table(results: Results) -> Table:
 
 
 def plot(scale: Scale, results: Results, path: Path) -> None:
-    there = {Place.of(name).network for name in results}
+    there = {GridPoint.of(name).network for name in results}
     shown = [kind for kind in KINDS if kind in there]
     with figure(path, 3, len(shown), width=4.5) as axes:
         for row, kind in enumerate(shown):
@@ -210,7 +210,9 @@ PANELS = (
 """A figure of a result, whether it is shown as a share of the best one's, and its words."""
 
 
-def _bars(axes: Any, own: Mapping[int, list[tuple[Place, Result]]], name: str, unit: float) -> None:
+def _bars(
+    axes: Any, own: Mapping[int, list[tuple[GridPoint, Result]]], name: str, unit: float
+) -> None:
     """Bars in groups of a number of agents."""
     for group, each in enumerate(own.values()):
         names = [f"{p.agents}, {p.predictors}/{p.trainers}" for p, _ in each]
@@ -255,10 +257,10 @@ def _large_batches(results: Results, kind: str) -> Finding:
     "section 5.1, on a GPU; this machine",
 )
 def _deeper_costs_little(results: Results) -> Finding:
-    names = [name for name in results if Place.of(name).network == LARGE[0]]
+    names = [name for name in results if GridPoint.of(name).network == LARGE[0]]
     if not names:
         raise KeyError(LARGE[0])
-    large = Place.of(names[0])
+    large = GridPoint.of(names[0])
     small = results[large._replace(network=SMALL).name]["tps"]
     change = results[large.name]["tps"] / small - 1
     return Finding(change > -0.1, f"{change:+.0%} TPS")

@@ -7,7 +7,7 @@ reached. Knows no experiment.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from scanline.reports import read_run
 
 from .claims import Finding
 from .experiment import Result, Results
+from .figures import figure
 
 SCORE = "charts/episodic_return"
 MOST_POINTS = 200
@@ -83,11 +84,11 @@ def scored(result: Result) -> list[tuple[int, float, float]]:
     ]
 
 
-def by_game(results: Results) -> dict[str, dict[str, Result]]:
-    """Results of cells that are named game-variant."""
+def by_game(results: Results, between: str = "-") -> dict[str, dict[str, Result]]:
+    """Results of cells that are named game-variant, or with another sign between the two."""
     found: dict[str, dict[str, Result]] = {}
     for name, result in results.items():
-        game, _, variant = name.rpartition("-")
+        game, _, variant = name.rpartition(between)
         found.setdefault(game, {})[variant] = result
     if not found:
         raise KeyError("any game")
@@ -136,6 +137,23 @@ def last_of(result: Result, metric: str) -> float | None:
 def steps_to(result: Result, score: float) -> int | None:
     """Agent steps until the mean score was first so high."""
     return next((steps for steps, _, found in scored(result) if found >= score), None)
+
+
+def plot_groups(path: Path, groups: Mapping[str, Sequence[tuple[str, Result]]]) -> None:
+    """A row per group: its labelled curves over agent steps, and over minutes."""
+    with figure(path, 2, len(groups)) as axes:
+        for row, (title, results) in enumerate(groups.items()):
+            plot_curves(axes[2 * row], results)
+            plot_curves(axes[2 * row + 1], results, over="minutes")
+            axes[2 * row].set_title(title)
+
+
+def plot_kinds(path: Path, results: Results, kinds: Sequence[str]) -> None:
+    """A column per kind: the curves of its cells, which are named kind-variant."""
+    with figure(path, len(kinds)) as axes:
+        for each, kind in zip(axes, kinds, strict=True):
+            plot_curves(each, [(n, r) for n, r in results.items() if n.startswith(f"{kind}-")])
+            each.set_title(kind)
 
 
 def plot_curves(axes: Any, results: Sequence[tuple[str, Result]], over: str = "steps") -> None:

@@ -16,10 +16,10 @@ from scanline.tables import Table
 
 from ..timing import Stretch
 from .claims import Finding, claim
-from .experiment import Cell, Experiment, Result, Results, Scale
+from .experiment import Cell, Experiment, Result, Results, Scale, grid
 from .figures import figure
-from .learning import learning_curve, plot_curves, steps_to
-from .stretch import stretch
+from .learning import by_game, learning_curve, plot_groups, steps_to
+from .measuring import stretch
 
 PAPER = "Clemente 2017, Efficient Parallel Methods for Deep Reinforcement Learning"
 NETWORKS = {"nips": "nips", "nature": "nature-uniform"}
@@ -134,13 +134,8 @@ SCALING: Mapping[Scale, Mapping[str, Any]] = {
 
 def scaling_cells(scale: Scale) -> list[Cell]:
     sizes = SCALING[scale]
-    return [
-        Cell(
-            name=f"{game}-{num_envs}",
-            settings={"game": game, "num_envs": num_envs, "agent_steps": sizes["agent_steps"]},
-        )
-        for game, num_envs in itertools.product(sizes["games"], sizes["num_envs"])
-    ]
+    axes = {"game": sizes["games"], "num_envs": sizes["num_envs"]}
+    return grid("{game}-{num_envs}", axes, agent_steps=sizes["agent_steps"])
 
 
 def measure_scaling(cell: Cell, before: Results) -> Result:
@@ -166,13 +161,7 @@ def scaling_tables(scale: Scale, results: Results) -> list[Table]:
 
 
 def scaling_plot(scale: Scale, results: Results, path: Path) -> None:
-    games = list(dict.fromkeys(name.rpartition("-")[0] for name in results))
-    with figure(path, 2, len(games)) as axes:
-        for row, game in enumerate(games):
-            own = [(n.rpartition("-")[2], r) for n, r in results.items() if n.startswith(game)]
-            plot_curves(axes[2 * row], own)
-            plot_curves(axes[2 * row + 1], own, over="minutes")
-            axes[2 * row].set_title(game)
+    plot_groups(path, {game: list(own.items()) for game, own in by_game(results).items()})
 
 
 PONG_LEARNED = 0.0

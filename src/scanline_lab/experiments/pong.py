@@ -20,8 +20,7 @@ from scanline.tables import Table
 from .claims import Finding, claim
 from .cule import PAPER, PAPER_ROWS
 from .experiment import Cell, Experiment, Result, Results, Scale
-from .figures import figure
-from .learning import learning_curve, plot_curves
+from .learning import by_game, learning_curve, plot_groups
 
 GAME = "pong"
 MEMORY = "perf/memory_bytes"
@@ -133,11 +132,7 @@ def measure(cell: Cell, before: Results) -> Result:
 
 def by_recipe(results: Results) -> dict[str, dict[str, Result]]:
     """Results by recipe, then by seed."""
-    found: dict[str, dict[str, Result]] = {}
-    for name, result in results.items():
-        recipe, _, seed = name.rpartition(".")
-        found.setdefault(recipe, {})[seed] = result
-    return found
+    return by_game(results, ".") if results else {}
 
 
 def grown_megabytes(result: Result) -> float | None:
@@ -171,13 +166,8 @@ def tables(scale: Scale, results: Results) -> list[Table]:
 
 
 def plot(scale: Scale, results: Results, path: Path) -> None:
-    recipes = by_recipe(results)
-    with figure(path, 2, len(recipes)) as axes:
-        for row, (recipe, own) in enumerate(recipes.items()):
-            runs = [(f"seed {seed}", result) for seed, result in own.items()]
-            plot_curves(axes[2 * row], runs)
-            plot_curves(axes[2 * row + 1], runs, over="minutes")
-            axes[2 * row].set_title(recipe)
+    recipes = by_recipe(results).items()
+    plot_groups(path, {name: [(f"seed {s}", r) for s, r in own.items()] for name, own in recipes})
 
 
 @claim(

@@ -6,7 +6,7 @@ import pytest
 
 from scanline.processes import granted_core_ids
 from scanline_lab.benchmarks import learners
-from scanline_lab.benchmarks.learners import Crew, LearnersBench
+from scanline_lab.benchmarks.learners import LearnersBench, Scaling
 from scanline_lab.benchmarks.work import WorkError
 
 
@@ -27,15 +27,15 @@ def test_rates_leave_the_warm_up_out() -> None:
 
 def test_weak_scaling_gives_each_learner_what_one_has() -> None:
     ppo, dqn = LearnersBench(recipe="accelerated-ppo"), LearnersBench(recipe="accelerated-dqn")
-    assert learners.settings_of(ppo, Crew(4, "weak")) == {
+    assert learners.settings_of(ppo, Scaling(4, "weak")) == {
         "num_envs": 32,
         "rollout_samples": 8_192,
     }
-    assert learners.settings_of(ppo, Crew(4, "strong")) == {
+    assert learners.settings_of(ppo, Scaling(4, "strong")) == {
         "num_envs": 8,
         "rollout_samples": 2_048,
     }
-    assert learners.settings_of(dqn, Crew(2, "weak")) == {"num_envs": 64, "batch_size": 1_024}
+    assert learners.settings_of(dqn, Scaling(2, "weak")) == {"num_envs": 64, "batch_size": 1_024}
 
 
 @pytest.mark.skipif(len(granted_core_ids()) < 2, reason="two learners need two cores")

@@ -134,7 +134,7 @@ def test_the_grid_is_the_paper_s_on_both_devices_and_has_the_larger_networks() -
     assert len(names) == 2 * 4 * 25 + 4
     assert {"ga3c_128_2_2", "simulated_16_16_1", "ga3c-large-1_128_2_2"} <= set(names)
     for name in names:
-        assert ga3c_throughput.Place.of(name).name == name
+        assert ga3c_throughput.GridPoint.of(name).name == name
 
 
 def test_the_three_fastest_of_each_number_of_agents_are_shown(tmp_path: Path) -> None:
@@ -165,7 +165,7 @@ def test_the_claims_of_figures_3_and_4() -> None:
     flipped = {name: {**r, "tps": 1e3 / r["tps"]} for name, r in grid().items()}
     wrong, right = ["contradicted"], ["confirmed"]
     assert verdicts(THROUGHPUT, flipped) == wrong * 4 + right * 4 + wrong * 2 + right
-    places = {name: ga3c_throughput.Place.of(name) for name in grid()}
+    places = {name: ga3c_throughput.GridPoint.of(name) for name in grid()}
     lopsided = {
         name: {**r, "tps": places[name].predictors / places[name].trainers}
         for name, r in grid().items()

@@ -33,7 +33,7 @@ from scanline_lab.experiments import (
     pong,
 )
 from scanline_lab.experiments.coprocessor import SimulatedCoprocessor, TinyPolicy
-from scanline_lab.experiments.sampling import sampling_rate
+from scanline_lab.experiments.measuring import sampling_rate
 
 CATCH = "scanline/Catch-v0"
 
