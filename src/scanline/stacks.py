@@ -91,9 +91,12 @@ class SparseFrames:
         chosen = (self.steps >= first) & (self.steps < last) & (self.envs >= (envs.start or 0))
         if envs.stop is not None:
             chosen &= self.envs < envs.stop
+        return self.chosen(chosen, origin, envs.start or 0)
+
+    def chosen(self, which: Tensor, step: int = 0, env: int = 0) -> SparseFrames:
+        """Copies of entries, by a mask or by their numbers; so much less in steps and envs."""
         found = self.emptied()
-        at = self._at[:, : self.count][:, chosen]
-        found.append(at[0] - origin, at[1] - (envs.start or 0), self.frames[chosen])
+        found.append(self.steps[which] - step, self.envs[which] - env, self.frames[which])
         return found
 
     def emptied(self) -> SparseFrames:

@@ -181,17 +181,17 @@ def poison(replay: Replay) -> None:
 
 def steps_of(replay: Replay, batch: Batch, games: Games) -> list[tuple[int, int]]:
     """(environment, its step) of every item of a batch."""
-    ring, window = replay._ring, replay._cursors.window()
+    layout, window = replay._ring.layout, replay._cursors.drawable()
     assert batch.indices is not None
     found = []
-    for place in batch.indices.tolist():
-        position, env = divmod(place, ring.num_envs)
+    for index in batch.indices.tolist():
+        position, env = divmod(index, layout.num_envs)
         rows = [
             row
             for row in range(int(window.first[env]), int(window.last[env]))
-            if row % ring.num_rows == position
+            if row % layout.num_rows == position
         ]
-        assert len(rows) == 1, "a place outside the window was drawn"
+        assert len(rows) == 1, "an index outside the drawable range was drawn"
         found.append((env, rows[0] - (games.spaces.stack - 1) + games.games[env].first_stored))
     return found
 

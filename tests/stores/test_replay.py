@@ -111,7 +111,7 @@ def test_staged_steps_wait_for_the_commit(flush: str, seed: int, n_step: int, pa
     replay = make(own, shape, n_step=n_step, flush=flush)
     games = Games(own, 4, seed, end_chance=0.1)
     for block in range(12):
-        before = replay._cursors.window()
+        before = replay._cursors.drawable()
         for writer in [(0, 1, 0, 1), (0, 0, 1, 1), (1, 0, 1, 0)][block % 3]:
             envs = range(2 * writer, 2 * writer + 2)
             replay.put(games.fill(replay.slot(writer), envs))
@@ -130,9 +130,9 @@ def check_frozen(replay: Replay, games: Games, indices: object, before: object) 
     """Between commits draws come from the window of the last commit, and their frames are whole."""
     assert isinstance(indices, torch.Tensor)
     for item, place in enumerate(indices.tolist()):
-        position, env = divmod(place, replay._ring.num_envs)
+        position, env = divmod(place, replay._ring.layout.num_envs)
         rows = range(int(before.first[env]), int(before.last[env]))  # type: ignore[attr-defined]
-        (row,) = [row for row in rows if row % replay._ring.num_rows == position]
+        (row,) = [row for row in rows if row % replay._ring.layout.num_rows == position]
         expected = games.observation(games.games[env], row - 2)
         assert torch.equal(replay._reader._gather.observations[item], expected)
 
@@ -360,7 +360,7 @@ def test_uniform_draws_are_uniform(padding: str) -> None:
     games = Games(own, 3, 1)
     for writer in (0, 0, 0, 1, 1, 2):  # unequally filled environments
         replay.put(games.fill(replay.slot(writer), range(writer, writer + 1)))
-    counts = np.zeros(replay._ring.num_places)
+    counts = np.zeros(replay._ring.layout.size)
     for _ in range(60):
         np.add.at(counts, replay.sample().indices.numpy(), 1)  # type: ignore[union-attr]
     drawn = counts[counts > 0]
@@ -396,6 +396,7 @@ def test_frames_of_starts_leave_the_pool_with_their_rows() -> None:
     games = Games(own, 2, seed=1, end_chance=0.3)
     for _ in range(80):
         put(replay, games)
-    rows, _ = replay._pools["start"].kept()
+    rows = replay.state()["pools"]["start"]["steps"]
     assert 0 < len(rows) < 40
+    assert replay._pools["start"].kept.count <= 80
     assert rows.min() >= replay.first_row()

@@ -1,15 +1,14 @@
 """Stores: the arrays between acting and learning."""
 
-from .n_step import Accumulator, NStep
-from .replay import Replay
-from .replay_settings import ReplaySettings, ReplayShape, memory_bytes
+from .batches import NStep
+from .memory import ReplayShape
+from .replay import Replay, ReplaySettings, memory_bytes
 from .rollout import RolloutSettings, RolloutStore
 from .sampling import PrioritisedSampling, Sampling, UniformSampling
 from .segments import SegmentQueue, SegmentSettings
 from .window import WindowSettings, WindowStore
 
 __all__ = [
-    "Accumulator",
     "NStep",
     "PrioritisedSampling",
     "Replay",

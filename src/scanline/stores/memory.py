@@ -10,17 +10,46 @@ small machine would die after hours and not at the start.
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
+
 from ..records import Column, Spaces
-from .heads import RingLimits
-from .ring import column_bytes
+from .ring import RingLimits, column_bytes
 from .sampling import Sampling
 
 Announce = Callable[[str], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReplayShape:
+    """What sampler and runner fix: not a user's choice of replay."""
+
+    num_envs: int
+    """Environments that are stored, B."""
+    rollout_agent_steps: int
+    """Agent steps of every environment per slot, T."""
+    num_writers: int = 1
+    """Samplers that put on their own, each an equal block of environments."""
+    staged_agent_steps: int = 0
+    """Agent steps over all environments between two commits; 0 makes every put visible at once."""
+    first_env_id: int = 0
+    """Global number of the first environment, the key of draws."""
+    num_learners: int = 1
+    """Learners that each have such a replay."""
+
+    def __post_init__(self) -> None:
+        if self.num_writers < 1 or self.num_envs % self.num_writers:
+            raise ValueError(
+                f"num_envs={self.num_envs} does not divide among num_writers={self.num_writers}; "
+                f"use a multiple of {max(self.num_writers, 1)}."
+            )
+
+    def envs_of(self, writer: int) -> slice:
+        size = self.num_envs // self.num_writers
+        return slice(writer * size, (writer + 1) * size)
 
 
 @dataclass(frozen=True)
@@ -30,16 +59,14 @@ class Sizes:
     spaces: Spaces
     columns: dict[str, Column]
     """Of every step, the frame included."""
-    num_envs: int
-    rollout_agent_steps: int
+    shape: ReplayShape
     batch_size: int
     n_step: int
-    staged: int
     sampling: Sampling
 
     def limits(self, stored: int) -> RingLimits:
-        history = self.spaces.stack - 1
-        return RingLimits(history=history, stored=stored, staged=self.staged, n_step=self.n_step)
+        staged = -(-self.shape.staged_agent_steps // self.shape.num_envs)
+        return RingLimits(self.spaces.stack - 1, stored, staged, self.n_step)
 
     def frame_bytes(self) -> int:
         return column_bytes(self.columns["frame"])
@@ -50,34 +77,39 @@ class Sizes:
 
     def num_bytes(self, stored: int) -> int:
         """All of a replay with so many stored steps per environment: ring, rule, slots, batch."""
-        places = self.limits(stored).num_rows * self.num_envs
-        ring = places * self.step_bytes() + self.frame_bytes()
-        slot_rows = self.spaces.stack + self.rollout_agent_steps
-        slots = slot_rows * self.num_envs * self.step_bytes()
+        size = self.limits(stored).num_rows * self.shape.num_envs
+        ring = size * self.step_bytes() + self.frame_bytes()
+        slot_rows = self.spaces.stack + self.shape.rollout_agent_steps
+        slots = slot_rows * self.shape.num_envs * self.step_bytes()
         batch = 2 * self.batch_size * self.spaces.stack * self.frame_bytes()
-        return ring + self.sampling.num_bytes(places) + slots + batch
+        return ring + self.sampling.num_bytes(size) + slots + batch
 
     def stored_within(self, limit_bytes: int) -> int:
         """Most steps per environment that fit, by halving; 0 where not even one does."""
-        low, high = 0, limit_bytes // (self.num_envs * self.step_bytes()) + 1
+        low, high = 0, limit_bytes // (self.shape.num_envs * self.step_bytes()) + 1
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (middle, high) if self.num_bytes(middle) <= limit_bytes else (low, middle)
         return low if low and self.num_bytes(low) <= limit_bytes else 0
 
+    def stored(self, capacity_agent_steps: int, capacity_bytes: int) -> int:
+        """Steps kept of every environment, by the capacity in bytes if there is one."""
+        num_envs = self.shape.num_envs
+        stored, what = capacity_agent_steps // num_envs, f"{capacity_agent_steps=}"
+        if capacity_bytes:
+            stored, what = self.stored_within(capacity_bytes), f"{capacity_bytes=}"
+        least = self.n_step + self.shape.rollout_agent_steps
+        if stored < least:
+            raise ValueError(
+                f"{what} leaves {stored} steps to each of {num_envs} environments, but a slot "
+                f"and its n-step future need {least}; raise it or use fewer environments."
+            )
+        return stored
+
 
 def available_bytes() -> float:
     """Memory that this process may still take: the machine's, or its control group's if less."""
-    return min(_machine_bytes(), _group_bytes())
-
-
-def _machine_bytes() -> int:
-    try:
-        lines = Path("/proc/meminfo").read_text().splitlines()
-        fields = dict(line.split(":", 1) for line in lines)
-        return int(fields["MemAvailable"].split()[0]) * 1024
-    except (OSError, KeyError):  # not Linux
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return min(float(psutil.virtual_memory().available), _group_bytes())
 
 
 def _group_bytes() -> float:
@@ -93,14 +125,14 @@ def _group_bytes() -> float:
 def claim(sizes: Sizes, stored: int, announce: Announce) -> None:
     """Says what will be taken; refuses what the machine does not have."""
     needed, free = sizes.num_bytes(stored), available_bytes()
-    steps = stored * sizes.num_envs
-    frames = sizes.limits(stored).num_rows * sizes.num_envs * sizes.frame_bytes()
+    steps = stored * sizes.shape.num_envs
+    frames = sizes.limits(stored).num_rows * sizes.shape.num_envs * sizes.frame_bytes()
     announce(
         f"Replay: {steps:,} steps take {_words(needed)} as they fill it "
         f"({_words(frames)} frames, {_words(needed - frames)} the rest); {_words(free)} are free."
     )
     if needed > free:
-        fitting = sizes.stored_within(int(free)) * sizes.num_envs
+        fitting = sizes.stored_within(int(free)) * sizes.shape.num_envs
         raise ValueError(
             f"A replay of {steps:,} steps takes {_words(needed)}, but this machine has "
             f"{_words(free)} left; set capacity_agent_steps to at most {fitting:,}, or choose "

@@ -1,39 +1,119 @@
 """Replay: the last steps of every environment, drawn from again and again.
 
 Gives the sampler slots to fill and the learner batches of stored steps, by the sampling rule and
-the accumulator it was given; holds rows back until `commit` where it is staged.
+the n-step target it was given; holds rows back until `commit` where it is staged.
 Knows no sampler, network or optimiser.
 
-One class: uniform or prioritised, one step or n, staged or not are objects and numbers, not
-subclasses. Frames are kept once, per environment, so neighbours in time are neighbours in the ring
-and no stack can mix two games. A slot is an array of its own that `put` copies (a microsecond per
-frame) and not a view into the ring: a sampler keeps its views of one slot forever instead of making
-new ones for every rollout, and nothing that a learner may be reading is ever written.
+Frames are kept once, per environment, so neighbours in time are neighbours in the ring and no stack
+can mix two games. A slot is an array of its own that `put` copies (a microsecond per frame) and not
+a view into the ring: a sampler keeps its views of one slot forever instead of making new ones for
+every rollout, and nothing that a learner may be reading is ever written.
 
-Threads: each writer puts from one thread of its own, one learner draws; nobody does while `commit`,
-`cut`, `state` or `load` runs. Unstaged, writer and learner are the same thread.
+Threads: each writer puts from one thread of its own, one learner draws; none of them may run while
+`commit`, `cut`, `state` or `load` does. Unstaged, writer and learner are the same thread.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from .. import stacks
-from ..records import Batch, Column, Experience, Slot, Spaces, State, to_array
-from . import memory
-from .blocks import RowBlock
-from .frame_pool import FramePool, start_place
-from .gather import Gather
-from .heads import WriteCursors
-from .n_step import TRUNCATED
-from .reader import Reader
-from .replay_settings import ReplaySettings, ReplayShape, sizes_of, stored_per_env
-from .ring import NUMBERS, Ring
-from .sampling import Draws, RingLayout, Sampling, UniformSampling
+from ..records import Array, Batch, Column, Experience, Slot, Spaces, State, to_array
+from .batches import Gather, NStep, Reader
+from .memory import Announce, ReplayShape, Sizes, claim
+from .ring import (
+    GOES_ON,
+    TRUNCATED,
+    Flush,
+    FramePool,
+    Ring,
+    RingLayout,
+    SlotWriter,
+    WriteCursors,
+    step_columns,
+)
+from .sampling import Draw, Sampling, UniformSampling
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReplaySettings:
+    """What is kept and how it is drawn."""
+
+    capacity_agent_steps: int = 1_000_000
+    """Agent steps kept over all environments; each gets an equal share."""
+    capacity_bytes: int = 0
+    """Bytes that all of the replay may take, instead of capacity_agent_steps; 0 for none."""
+    batch_size: int = 32
+    """Steps per batch."""
+    training_intensity: float = 8.0
+    """Times that a collected step is drawn on average: updates = intensity x steps / batch_size."""
+    learning_starts_agent_steps: int = 50_000
+    """Agent steps stored before the first batch."""
+    sampling: Sampling = field(default_factory=UniformSampling)
+    """Which steps are drawn."""
+    accumulator: NStep = field(default_factory=NStep)
+    """How the rewards that follow a step become one."""
+    flush: Flush = "full"
+    """What a commit makes visible: 'full', or the steps of 'completed' episodes only."""
+
+    def __post_init__(self) -> None:
+        if self.capacity_agent_steps < 1 or self.capacity_bytes < 0 or self.batch_size < 1:
+            raise ValueError(
+                f"capacity_agent_steps={self.capacity_agent_steps} and "
+                f"batch_size={self.batch_size} must be at least 1, "
+                f"capacity_bytes={self.capacity_bytes} at least 0."
+            )
+        if self.training_intensity < 0 or self.learning_starts_agent_steps < 0:
+            raise ValueError(
+                f"training_intensity={self.training_intensity} and learning_starts_agent_steps="
+                f"{self.learning_starts_agent_steps} must not be negative."
+            )
+        if self.flush not in ("full", "completed"):
+            raise ValueError(f"flush={self.flush!r} is unknown; use 'full' or 'completed'.")
+        if self.flush == "completed" and self.sampling == UniformSampling(spread="per-env"):
+            raise ValueError(
+                "flush='completed' stores more of one environment than of another, but "
+                "spread='per-env' draws equally often from each; use spread='steps'."
+            )
+
+    def shared(self, num_learners: int) -> ReplaySettings:
+        """What one of several learners keeps and draws: its part of everything that is counted."""
+        for name in ("capacity_agent_steps", "batch_size"):
+            if getattr(self, name) % num_learners:
+                raise ValueError(
+                    f"{name}={getattr(self, name)} does not divide among {num_learners} learners; "
+                    f"use a multiple of {num_learners}."
+                )
+        return replace(
+            self,
+            capacity_agent_steps=self.capacity_agent_steps // num_learners,
+            capacity_bytes=self.capacity_bytes // num_learners,
+            batch_size=self.batch_size // num_learners,
+            learning_starts_agent_steps=-(-self.learning_starts_agent_steps // num_learners),
+        )
+
+
+def memory_bytes(
+    spaces: Spaces,
+    shape: ReplayShape,
+    settings: ReplaySettings,
+    columns: Mapping[str, Column] | None = None,
+) -> int:
+    """Bytes that a full replay takes, everything included but the few frames beside its ring."""
+    sizes = _sizes(spaces, shape, settings, columns or {})
+    return sizes.num_bytes(sizes.stored(settings.capacity_agent_steps, settings.capacity_bytes))
+
+
+def _sizes(
+    spaces: Spaces, shape: ReplayShape, settings: ReplaySettings, columns: Mapping[str, Column]
+) -> Sizes:
+    size, n_step = settings.batch_size, settings.accumulator.n_step
+    return Sizes(spaces, step_columns(spaces, columns), shape, size, n_step, settings.sampling)
 
 
 class Replay:
@@ -46,148 +126,118 @@ class Replay:
         settings: ReplaySettings,
         seed: int,
         columns: Mapping[str, Column] | None = None,
-        announce: memory.Announce = print,
+        announce: Announce = print,
     ) -> None:
-        sizes = sizes_of(spaces, shape, settings, columns or {})
-        stored = stored_per_env(sizes, settings)
-        memory.claim(sizes, stored, announce)
         self._spaces, self._shape, self._settings, self._seed = spaces, shape, settings, seed
         self._history = spaces.stack - 1
+        sizes = _sizes(spaces, shape, settings, columns or {})
+        stored = sizes.stored(settings.capacity_agent_steps, settings.capacity_bytes)
+        claim(sizes, stored, announce)
         limits = sizes.limits(stored)
-        self._ring = Ring(sizes.columns, limits.num_rows, shape.num_envs)
-        self._cursors = WriteCursors(shape.num_envs, limits)
+        layout = RingLayout(limits.num_rows, shape.num_envs, shape.first_env_id)
+        self._ring, self._cursors = (
+            Ring(sizes.columns, layout),
+            WriteCursors(shape.num_envs, limits),
+        )
+        self._writers = [self._new_writer(n, columns or {}) for n in range(shape.num_writers)]
         self._pools = {
-            "final": FramePool(self._ring, "final", spaces.stack),
-            "start": FramePool(self._ring, "start", spaces.num_start_frames),
+            "final": FramePool(layout, self.slot().finals),
+            "start": FramePool(layout, self.slot().starts),
         }
         self._reader = self._new_reader(settings.batch_size, settings.sampling, "replay")
-        self._rule = self._reader.rule
         self._others: list[Reader] = []
-        self._begin(columns or {})
+        self._num_drawable = self._num_paid = self._agent_steps = 0
+
+    def _new_writer(self, number: int, columns: Mapping[str, Column]) -> SlotWriter:
+        shape = self._shape
+        num_envs = shape.num_envs // shape.num_writers
+        slot = Slot.allocate(self._spaces, shape.rollout_agent_steps, num_envs, columns)
+        slot.num_learners = shape.num_writers * shape.num_learners
+        return SlotWriter(slot, shape.envs_of(number))
 
     def _new_reader(self, batch_size: int, sampling: Sampling, purpose: str) -> Reader:
-        first_env_id = self._shape.first_env_id
-        layout = RingLayout(self._ring.num_rows, self._shape.num_envs, first_env_id)
-        accumulator = self._settings.accumulator
-        gather = Gather(self._ring, self._pools, self._spaces, accumulator, batch_size)
-        rule = sampling.start(layout, batch_size)
-        return Reader(gather, rule, batch_size, Draws(self._seed, purpose, first_env_id))
-
-    def _begin(self, columns: Mapping[str, Column]) -> None:
-        num, steps = self._shape.num_writers, self._shape.rollout_agent_steps
-        num_envs = self._shape.num_envs // num
-        self._blocks = [
-            RowBlock(Slot.allocate(self._spaces, steps, num_envs, columns)) for _ in range(num)
-        ]
-        for block in self._blocks:
-            block.slot.num_learners = num * self._shape.num_learners
-        # Of each writer, until it is committed: (name of the pool, row, environment, frames).
-        self._beside: list[list[tuple[str, int, int, Tensor]]] = [[] for _ in range(num)]
-        self._reached = [0] * num  # agent steps after the last put of each writer
-        self._rows_since_cut = [self._spaces.stack] * num
-        self._restored_rows = [0] * num
-        self._num_drawable = self._num_paid = self._agent_steps = 0
+        layout = self._ring.layout
+        n_step = self._settings.accumulator
+        gather = Gather(self._ring, self._pools, self._spaces, n_step, batch_size)
+        first = Draw(self._seed, purpose, layout.first_env_id)
+        return Reader(gather, sampling.start(layout, batch_size), first, batch_size)
 
     # Writing
 
     def slot(self, writer: int = 0) -> Slot:
         """The arrays of one writer: the same at every call."""
-        return self._blocks[writer].slot
+        return self._writers[writer].slot
 
     def put(self, experience: Experience) -> None:
         """Copies a filled slot into the ring; visible at once, or at the next commit if staged."""
-        slot = experience.slot
-        writer = self._writer_of(slot)
-        block = self._blocks[writer]
-        envs = self._shape.envs_of(writer)
-        self._check_room(writer, slot.num_steps)
-        first = self.next_row(writer)
-        if first == self._history:
-            self._write_history(envs, slot)
-        since_cut = self._rows_since_cut[writer]
-        self._ring.write(first, envs, block.rows(experience.columns, since_cut))
-        self._rows_since_cut[writer] = since_cut + slot.num_steps
-        beside = self._beside[writer]
-        for name, some in (("final", slot.finals), ("start", slot.starts)):
-            at = zip(some.steps.tolist(), some.envs.tolist(), some.frames.clone(), strict=True)
-            for t, env, frames in at:
-                if name == "start" or block.end[t, env] == TRUNCATED:
-                    beside.append((name, first + t, envs.start + env, frames))
-        self._cursors.advance(envs, block.end)
-        self._reached[writer] = slot.agent_steps_after
+        number = self._writer_of(experience.slot)
+        writer = self._writers[number]
+        self._check_room(writer)
+        writer.write(self._ring, self.next_row(number), experience.columns)
+        self._cursors.advance(writer.envs, writer.end)
         if not self._shape.staged_agent_steps:
             self.commit()
 
     def commit(self) -> None:
         """Makes staged steps visible, by the flush rule; in the order of environments."""
         self._cursors.commit(self._settings.flush)
-        window = self._cursors.window()
-        self._place_beside()
-        self._pools["final"].release(window.first)
-        self._pools["start"].release(window.first - self._history)
+        self._place_staged()
+        self._move_readers(max(writer.agent_steps for writer in self._writers))
+
+    def _place_staged(self) -> None:
+        for writer in self._writers:
+            for name, staged in writer.staged.items():
+                self._pools[name].kept.extend(staged)
+                staged.clear()
+
+    def _move_readers(self, agent_steps: int) -> None:
+        """Draws see what is committed now."""
+        drawable = self._cursors.drawable()
+        self._pools["final"].release(drawable.first)
+        self._pools["start"].release(drawable.first - self._history)
         for reader in (self._reader, *self._others):
-            reader.rule.move(window)
-        self._num_drawable = window.num_steps
-        self._agent_steps = max(self._reached)
+            reader.rule.move(drawable)
+        self._num_drawable, self._agent_steps = drawable.num_steps, agent_steps
 
     def cut(self) -> None:
         """Says that all games were begun anew: the newest steps are truncated where they stand."""
-        for env in range(self._shape.num_envs):
-            row = int(self._cursors.written[env]) - 1
-            end = self._ring.arrays["end"][row % self._ring.num_rows]
-            if row >= self._history and not end[env]:
-                end[env] = TRUNCATED
-                last = self._observation(row + 1, env)
-                self._beside[0].append(("final", row, env, last))
+        self._place_staged()
+        for number, writer in enumerate(self._writers):
+            row, envs = self.next_row(number), writer.envs
+            writer.rows_since_cut = 0
+            ends = to_array(self._ring.arrays["end"])[(row - 1) % self._ring.layout.num_rows, envs]
+            goes_on = ends == GOES_ON
+            if row > self._history and goes_on.any():
+                ends[goes_on] = TRUNCATED
+                numbers = torch.arange(envs.start, envs.stop)[goes_on]
+                last = self._newest_observations(row, envs)[goes_on]
+                self._pools["final"].kept.append(row - 1, numbers, last)
         np.copyto(self._cursors.completed, self._cursors.written)
-        self._rows_since_cut = [0] * self._shape.num_writers
-        self._place_beside()
+
+    def _newest_observations(self, row: int, envs: slice) -> Tensor:
+        """Observations [b, S, *frame] before the step of a row."""
+        frames = self._ring.read(row - self._history, row + 1, envs, "frame")
+        depth = self._ring.read(row, row + 1, envs, "depth")[0]
+        numbers = np.arange(envs.start, envs.stop)
+        starts = self._pools["start"].kept
+        padding = stacks.Padding(self._spaces.stack_padding, starts, row, numbers)
+        return stacks.build(frames, depth, padding)
 
     def _writer_of(self, slot: Slot) -> int:
-        for writer, own in enumerate(self._blocks):
-            if own.slot is slot:
-                return writer
+        for number, writer in enumerate(self._writers):
+            if writer.slot is slot:
+                return number
         raise ValueError(
             "This slot is not one of the replay's own; fill the one that slot() gives."
         )
 
-    def _check_room(self, writer: int, num_steps: int) -> None:
-        room = self._cursors.room(self._shape.envs_of(writer).start)
+    def _check_room(self, writer: SlotWriter) -> None:
+        num_steps, room = writer.slot.num_steps, self._cursors.room(writer.envs.start)
         if self._shape.staged_agent_steps and num_steps > room:
             raise RuntimeError(
                 f"{num_steps} steps were put where {room} more may be staged; call commit() every "
                 f"staged_agent_steps={self._shape.staged_agent_steps}, or raise that number."
             )
-
-    def _write_history(self, envs: slice, slot: Slot) -> None:
-        """Frames before the very first step: games may have been played before they are stored."""
-        self._ring.write(0, envs, {"frame": to_array(slot.frames[: self._history])})
-        for name in self._ring.arrays.keys() - {"frame"}:
-            self._ring.arrays[name][: self._history, envs] = 0
-
-    def _place_beside(self) -> None:
-        for new in self._beside:
-            for pool, row, env, frames in new:
-                self._pools[pool].add(row, env, frames)
-            new.clear()
-
-    def _observation(self, row: int, env: int) -> Tensor:
-        """The observation [S, *frame] before the step of a row."""
-        envs = slice(env, env + 1)
-        frames = self._ring.read(row - self._history, row + 1, envs, "frame")
-        depth = self._ring.read(row, row + 1, envs, "depth")[0]
-        padding = stacks.Padding(self._spaces.stack_padding, self._starts_at(row, env, depth))
-        return stacks.build(frames, depth, padding)[0].clone()
-
-    def _starts_at(self, row: int, env: int, depth: Tensor) -> stacks.SparseFrames:
-        """What fills the stack before the step of a row, with that step as number 0."""
-        starts = self.slot().starts.emptied()
-        if depth > self._spaces.num_start_frames:
-            return starts
-        place = np.array([row % self._ring.num_rows * self._ring.num_envs + env])
-        found = self._pools["start"].at(start_place(self._ring, place, to_array(depth)))
-        starts.append(1 - int(depth), torch.zeros(1, dtype=torch.int64), found)
-        return starts
 
     # Drawing
 
@@ -227,20 +277,20 @@ class Replay:
     def reader(self, batch_size: int, purpose: str) -> Reader:
         """Uniform draws of another learner; they change nothing here and no checkpoint has them."""
         reader = self._new_reader(batch_size, UniformSampling(), purpose)
-        reader.rule.move(self._cursors.window())
+        reader.rule.move(self._cursors.drawable())
         self._others.append(reader)
         return reader
 
     def feedback(self, batch: Batch, priorities: Tensor | None) -> None:
         if priorities is not None:
             assert batch.indices is not None
-            self._rule.learn(to_array(batch.indices), to_array(priorities))
+            self._reader.rule.learn(to_array(batch.indices), to_array(priorities))
 
     # Saving
 
     def first_row(self, writer: int = 0) -> int:
         """Oldest row of a writer that any later draw may read: what a checkpoint must keep."""
-        first = self._cursors.window().first[self._shape.envs_of(writer)]
+        first = self._cursors.drawable().first[self._shape.envs_of(writer)]
         return int(first.min()) - self._history
 
     def next_row(self, writer: int = 0) -> int:
@@ -252,71 +302,72 @@ class Replay:
 
         Views of the ring where they do not cross its end: save them before the next put.
         """
-        oldest = self.next_row(writer) + 1 - self._ring.num_rows
+        oldest = self.next_row(writer) + 1 - self._ring.layout.num_rows
         if not max(0, oldest) <= first <= last <= self.next_row(writer):
             raise ValueError(
                 f"Rows {first} to {last} of writer {writer} are not in the ring, which has "
                 f"{max(0, oldest)} to {self.next_row(writer)}; begin new segments at first_row()."
             )
         envs = self._shape.envs_of(writer)
-        names = self._ring.arrays.keys() - {*NUMBERS}
-        return {name: self._ring.read(first, last, envs, name) for name in sorted(names)}
+        return {n: self._ring.read(first, last, envs, n) for n in sorted(self._ring.arrays)}
 
     def restore_rows(self, first: int, columns: Mapping[str, Tensor], writer: int = 0) -> None:
         """Puts saved rows back, oldest first; `load` comes after the last of them."""
         arrays = {name: to_array(column) for name, column in columns.items()}
         self._ring.write(first, self._shape.envs_of(writer), arrays)
-        self._restored_rows[writer] = first + columns["frame"].shape[0]
+        self._writers[writer].restored_rows = first + columns["frame"].shape[0]
+
+    def _newest(self) -> tuple[Array, Array]:
+        """Row in the ring and number of every environment: where its newest frame is."""
+        return self._cursors.written % self._ring.layout.num_rows, np.arange(self._shape.num_envs)
 
     def state(self) -> State:
         """Everything but the rows, which `rows` gives, those that are staged included."""
-        self._place_beside()
-        newest = self._cursors.written % self._ring.num_rows, np.arange(self._shape.num_envs)
+        self._place_staged()
         return {
-            "num_rows": self._ring.num_rows,
+            "num_rows": self._ring.layout.num_rows,
             "num_updates": self._reader.num_draws,
             "num_paid": self._num_paid,
-            "reached": list(self._reached),
+            "reached": [writer.agent_steps for writer in self._writers],
+            "rows_since_cut": [writer.rows_since_cut for writer in self._writers],
             "agent_steps": self._agent_steps,
-            "rows_since_cut": list(self._rows_since_cut),
-            "heads": self._cursors.state(),
-            "beside": {name: pool.state() for name, pool in self._pools.items()},
-            "sampling": self._rule.state(),
-            "newest_frame": self._ring.arrays["frame"][newest],
-            "newest_depth": self._ring.arrays["depth"][newest],
+            "cursors": self._cursors.state(),
+            "pools": {name: pool.state() for name, pool in self._pools.items()},
+            "sampling": self._reader.rule.state(),
+            "newest_frame": self._ring.arrays["frame"][self._newest()],
+            "newest_depth": self._ring.arrays["depth"][self._newest()],
         }
 
     def load(self, state: State) -> None:
         """Continues exactly, after `restore_rows` has put all rows back."""
         self._check_restored(state)
-        self._cursors.load(state["heads"])
+        self._cursors.load(state["cursors"])
         self._reader.num_draws, self._num_paid = state["num_updates"], state["num_paid"]
-        self._reached, self._rows_since_cut = list(state["reached"]), list(state["rows_since_cut"])
-        newest = self._cursors.written % self._ring.num_rows, np.arange(self._shape.num_envs)
-        self._ring.arrays["frame"][newest] = state["newest_frame"]
-        self._ring.arrays["depth"][newest] = state["newest_depth"]
+        counts = zip(state["reached"], state["rows_since_cut"], strict=True)
+        for writer, (agent_steps, rows_since_cut) in zip(self._writers, counts, strict=True):
+            writer.agent_steps, writer.rows_since_cut = agent_steps, rows_since_cut
+        self._ring.arrays["frame"][self._newest()] = state["newest_frame"]
+        self._ring.arrays["depth"][self._newest()] = state["newest_depth"]
         for name, pool in self._pools.items():
-            pool.load(state["beside"][name])
-        rows, envs = self._pools["final"].kept()
+            pool.kept.load(state["pools"][name])
         # A cut may have come after saving.
-        self._ring.arrays["end"][rows % self._ring.num_rows, envs] = TRUNCATED
-        self._rule.load(state["sampling"])
-        window = self._cursors.window()
-        for reader in (self._reader, *self._others):
-            reader.rule.move(window)
-        self._num_drawable, self._agent_steps = window.num_steps, state["agent_steps"]
+        finals = self._pools["final"].kept
+        rows = finals.steps % self._ring.layout.num_rows
+        self._ring.arrays["end"][rows, finals.envs] = TRUNCATED
+        self._reader.rule.load(state["sampling"])
+        self._move_readers(state["agent_steps"])
 
     def _check_restored(self, state: State) -> None:
-        if state["num_rows"] != self._ring.num_rows:
+        if state["num_rows"] != self._ring.layout.num_rows:
             raise ValueError(
                 f"The saved replay has {state['num_rows']} rows per environment, this one "
-                f"{self._ring.num_rows}; continue with the settings it was saved with."
+                f"{self._ring.layout.num_rows}; continue with the settings it was saved with."
             )
-        written = np.asarray(state["heads"]["written"])
-        for writer, restored in enumerate(self._restored_rows):
-            expected = int(written[self._shape.envs_of(writer).start])
+        written = np.asarray(state["cursors"]["written"])
+        for number, writer in enumerate(self._writers):
+            expected, restored = int(written[writer.envs.start]), writer.restored_rows
             if expected > self._history and restored != expected:
                 raise ValueError(
-                    f"Writer {writer} had {expected} rows when saved, {restored} were restored; "
+                    f"Writer {number} had {expected} rows when saved, {restored} were restored; "
                     "call restore_rows() with every saved segment before load()."
                 )

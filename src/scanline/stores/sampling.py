@@ -1,6 +1,6 @@
 """Sampling rules: which stored steps a batch is made of.
 
-Takes, at every commit, the window of rows that may be drawn; gives places of the ring for a batch,
+Takes, at every commit, the range of rows that may be drawn; gives indices of the ring for a batch,
 and where draws are not uniform the weights that correct for it. Knows no frame, reward or network.
 
 A rule's settings are a frozen record; `start` makes the part that holds state. The replay calls the
@@ -20,71 +20,29 @@ from torch import Tensor
 from .. import random
 from ..records import Array, State, to_array
 from ..schedules import Linear
-from .sum_tree import SumTree, tree_bytes
+from .ring import RingLayout, RingRange
 
-
-@dataclass(frozen=True)
-class RingRange:
-    """Rows that may be drawn of every environment: first <= row < last, both [B] int64."""
-
-    first: Array
-    last: Array
-
-    @classmethod
-    def empty(cls, num_envs: int) -> RingRange:
-        return cls(np.zeros(num_envs, np.int64), np.zeros(num_envs, np.int64))
-
-    @property
-    def num_steps(self) -> int:
-        return int((self.last - self.first).sum())
-
-
-@dataclass(frozen=True)
-class RingLayout:
-    """How rows and environments become places."""
-
-    num_rows: int
-    num_envs: int
-    first_env_id: int = 0
-    """Global number of the first environment."""
-
-    @property
-    def num_places(self) -> int:
-        return self.num_rows * self.num_envs
-
-    def places(self, first: Array, last: Array) -> Array:
-        """Places of all rows first <= row < last of every environment; none where last <= first."""
-        counts = np.maximum(last - first, 0)
-        envs = np.repeat(np.arange(self.num_envs), counts)
-        begins = np.cumsum(counts) - counts
-        rows = np.arange(len(envs)) + np.repeat(first - begins, counts)
-        places: Array = rows % self.num_rows * self.num_envs + envs
-        return places
-
-
-@dataclass(frozen=True)
-class Draws:
-    """Whose draws: what keys their chance besides their number."""
-
-    seed: int
-    purpose: str = "replay"
-    first_env_id: int = 0
-    """Global number of the first environment, so that every learner has chance of its own."""
+FAN_OUT = 32
+"""Children of a node of the sum tree."""
+_SHIFT = 5
 
 
 @dataclass(frozen=True)
 class Draw:
-    """Which draw this is: the key of its chance, and the argument of schedules."""
+    """One draw: the key of its random numbers, and the argument of schedules."""
 
-    of: Draws
-    number: int
-    agent_steps: int
+    seed: int
+    purpose: str = "replay"
+    first_env_id: int = 0
+    """Global number of the first environment, so that every learner has random numbers of its
+    own."""
+    number: int = 0
+    agent_steps: int = 0
 
     @cached_property
     def random(self) -> torch.Generator:
         """Of this draw alone."""
-        draws = self.of
-        return random.generator(draws.seed, draws.purpose, self.number, draws.first_env_id)
+        return random.generator(self.seed, self.purpose, self.number, self.first_env_id)
 
 
 class Rule(Protocol):
@@ -93,14 +51,14 @@ class Rule(Protocol):
     weights: Tensor | None
     """[N] weights of the last draw; None where all are 1."""
 
-    def move(self, window: RingRange) -> None:
-        """Draws from this window from now on."""
+    def move(self, drawable: RingRange) -> None:
+        """Draws from this range from now on."""
 
-    def draw(self, draw: Draw, places: Array) -> None:
-        """Fills places [N]."""
+    def draw(self, draw: Draw, indices: Array) -> None:
+        """Fills indices [N]."""
 
-    def learn(self, places: Array, priorities: Array) -> None:
-        """Takes new priorities of places that were drawn."""
+    def learn(self, indices: Array, priorities: Array) -> None:
+        """Takes new priorities of indices that were drawn."""
 
     def state(self) -> State: ...
 
@@ -112,8 +70,8 @@ class Sampling(Protocol):
 
     def start(self, layout: RingLayout, batch_size: int) -> Rule: ...
 
-    def num_bytes(self, num_places: int) -> int:
-        """Memory that the rule takes for so many places."""
+    def num_bytes(self, size: int) -> int:
+        """Memory that the rule takes for so many indices."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,7 +86,7 @@ class UniformSampling:
         rule = UniformRule if self.spread == "steps" else UniformPerEnvRule
         return rule(layout, batch_size)
 
-    def num_bytes(self, num_places: int) -> int:
+    def num_bytes(self, size: int) -> int:
         return 0
 
 
@@ -142,21 +100,18 @@ class UniformRule:
         self._number = np.zeros(batch_size, np.int64)
         self.move(RingRange.empty(layout.num_envs))
 
-    def move(self, window: RingRange) -> None:
-        self._bounds = np.cumsum(window.last - window.first)
+    def move(self, drawable: RingRange) -> None:
+        self._bounds = np.cumsum(drawable.last - drawable.first)
         # Row of number k in environment b is k + shift[b], numbers counted over all environments.
-        self._shift = window.last - self._bounds
+        self._shift = drawable.last - self._bounds
 
-    def draw(self, draw: Draw, places: Array) -> None:
-        torch.rand(len(places), generator=draw.random, dtype=torch.float64, out=self._uniforms)
+    def draw(self, draw: Draw, indices: Array) -> None:
+        torch.rand(len(indices), generator=draw.random, dtype=torch.float64, out=self._uniforms)
         np.multiply(to_array(self._uniforms), self._bounds[-1], out=self._number, casting="unsafe")
         envs = np.searchsorted(self._bounds, self._number, side="right")
-        np.add(self._number, self._shift[envs], out=places)
-        places %= self._layout.num_rows
-        places *= self._layout.num_envs
-        places += envs
+        indices[:] = self._layout.index(self._number + self._shift[envs], envs)
 
-    def learn(self, places: Array, priorities: Array) -> None:
+    def learn(self, indices: Array, priorities: Array) -> None:
         """Every step alike: priorities change nothing."""
 
     def state(self) -> State:
@@ -173,22 +128,22 @@ class UniformPerEnvRule(UniformRule):
     with half of the environments and half of the batch each draw what one with all would draw.
     """
 
-    def move(self, window: RingRange) -> None:
-        if not (window.last - window.first == window.num_steps // self._layout.num_envs).all():
+    def move(self, drawable: RingRange) -> None:
+        num_steps = drawable.num_steps // self._layout.num_envs
+        if not (drawable.last - drawable.first == num_steps).all():
             raise ValueError(
                 "spread='per-env' needs as many stored steps of one environment as of the next; "
                 "use spread='steps'."
             )
-        self._first, self._num_steps = window.first, window.num_steps // self._layout.num_envs
+        self._first, self._num_steps = drawable.first, num_steps
 
-    def draw(self, draw: Draw, places: Array) -> None:
-        layout = self._layout
-        turns, envs = np.divmod(draw.number * len(places) + np.arange(len(places)), layout.num_envs)
-        drawn = random.uniforms(draw.of.seed, draw.of.purpose, layout.first_env_id + envs, turns)
+    def draw(self, draw: Draw, indices: Array) -> None:
+        layout, num = self._layout, len(indices)
+        turns, envs = np.divmod(draw.number * num + np.arange(num), layout.num_envs)
+        drawn = random.uniforms(draw.seed, draw.purpose, layout.first_env_id + envs, turns)
         chance = drawn[:, 0].astype(np.float64) + drawn[:, 1] * 2.0**-24  # 48 bits
         number = (chance * self._num_steps).astype(np.int64)
-        rows = (self._first[envs] + number) % layout.num_rows
-        np.add(rows * layout.num_envs, envs, out=places)
+        indices[:] = layout.index(self._first[envs] + number, envs)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -221,8 +176,8 @@ class PrioritisedSampling:
     def start(self, layout: RingLayout, batch_size: int) -> Rule:
         return PrioritisedRule(self, layout, batch_size)
 
-    def num_bytes(self, num_places: int) -> int:
-        return tree_bytes(num_places)
+    def num_bytes(self, size: int) -> int:
+        return tree_bytes(size)
 
     def weight_exponent(self, agent_steps: int) -> float:
         return Linear(
@@ -237,55 +192,134 @@ class PrioritisedRule:
 
     def __init__(self, settings: PrioritisedSampling, layout: RingLayout, batch_size: int) -> None:
         self._settings, self._layout = settings, layout
-        self._tree = SumTree(layout.num_places)
+        self._tree = SumTree(layout.size)
         self._largest = 1.0
-        self._window = RingRange.empty(layout.num_envs)
+        self._drawable = RingRange.empty(layout.num_envs)
         self._uniforms = torch.empty(batch_size, dtype=torch.float64)
         self._strata = np.arange(batch_size) / batch_size
         self.weights: Tensor | None = torch.empty(batch_size)
 
-    def move(self, window: RingRange) -> None:
-        old, self._window = self._window, window
-        left = self._layout.places(old.first, np.minimum(old.last, window.first))
-        entered = self._layout.places(np.maximum(old.last, window.first), window.last)
+    def move(self, drawable: RingRange) -> None:
+        old, self._drawable = self._drawable, drawable
+        left = self._layout.indices(old.first, np.minimum(old.last, drawable.first))
+        entered = self._layout.indices(np.maximum(old.last, drawable.first), drawable.last)
         values = np.zeros(len(left) + len(entered))
         values[len(left) :] = self._largest
         self._tree.set(np.concatenate([left, entered]), values)
 
-    def draw(self, draw: Draw, places: Array) -> None:
-        """One place from each of N equal parts of the whole sum."""
-        torch.rand(len(places), generator=draw.random, dtype=torch.float64, out=self._uniforms)
+    def draw(self, draw: Draw, indices: Array) -> None:
+        """One index from each of N equal parts of the whole sum."""
+        torch.rand(len(indices), generator=draw.random, dtype=torch.float64, out=self._uniforms)
         marks = to_array(self._uniforms)
-        marks /= len(places)
+        marks /= len(indices)
         marks += self._strata
         marks *= self._tree.total
-        self._tree.find(marks, places)
-        self._weigh(places, self._settings.weight_exponent(draw.agent_steps))
+        self._tree.find(marks, indices)
+        self._weigh(indices, self._settings.weight_exponent(draw.agent_steps))
 
-    def _weigh(self, places: Array, exponent: float) -> None:
+    def _weigh(self, indices: Array, exponent: float) -> None:
         """(N P)^-beta over its maximum: number of steps and total sum cancel."""
         assert self.weights is not None
-        drawn = self._tree.at(places)
+        drawn = self._tree.at(indices)
         np.divide(drawn.min(), drawn, out=drawn)
         np.power(drawn, exponent, out=to_array(self.weights), casting="same_kind")
 
-    def learn(self, places: Array, priorities: Array) -> None:
+    def learn(self, indices: Array, priorities: Array) -> None:
         exponent, offset = self._settings.priority_exponent, self._settings.priority_offset
         values = np.power(np.abs(priorities, dtype=np.float64) + offset, exponent)
-        # A step that has left the window since it was drawn stays out of reach.
-        values[self._tree.at(places) == 0.0] = 0.0
-        self._tree.set(places, values)
+        # A step that has left the range since it was drawn stays out of reach.
+        values[self._tree.at(indices) == 0.0] = 0.0
+        self._tree.set(indices, values)
         self._largest = max(self._largest, float(values.max()))
 
     def state(self) -> State:
         return {
             "leaves": self._tree.leaves.copy(),
             "largest": self._largest,
-            "first": self._window.first,
-            "last": self._window.last,
+            "first": self._drawable.first,
+            "last": self._drawable.last,
         }
 
     def load(self, state: State) -> None:
         self._tree.load(np.asarray(state["leaves"]))
         self._largest = float(state["largest"])
-        self._window = RingRange(np.asarray(state["first"]), np.asarray(state["last"]))
+        self._drawable = RingRange(np.asarray(state["first"]), np.asarray(state["last"]))
+
+
+class SumTree:
+    """Values >= 0 at `size` indices, all zero at first, and draws in proportion to them.
+
+    Every node has 32 children instead of 2, so that a million indices need four levels: NumPy then
+    works on a few wide rows, where twenty levels would cost twenty rounds of small calls. A node is
+    always summed anew from its children. Nothing drifts, and equal values give equal trees whatever
+    the history, which is what lets a checkpoint hold the leaves alone.
+    """
+
+    def __init__(self, size: int) -> None:
+        # Leaves first; each [nodes / 32, 32] float64.
+        self._levels = [np.zeros((n // FAN_OUT, FAN_OUT)) for n in level_lengths(size)]
+        self._size = size
+        self._sums = np.zeros((0, FAN_OUT + 1))
+
+    @property
+    def total(self) -> float:
+        return float(self._levels[-1].sum())
+
+    @property
+    def leaves(self) -> Array:
+        """The values [size]: a view, changed through `set` and `load` only."""
+        return self._levels[0].reshape(-1)[: self._size]
+
+    def at(self, indices: Array) -> Array:
+        """Values of the indices."""
+        return np.take(self._levels[0].reshape(-1), indices)
+
+    def set(self, indices: Array, values: Array) -> None:
+        """Changes the values of the indices; where one is named twice, the last value stays."""
+        if not np.isfinite(values).all() or (values < 0).any():
+            raise ValueError(
+                "A sum tree was given a value that is negative or not finite; a loss that became "
+                "nan or infinite does this. Lower the learning rate or clip the gradient."
+            )
+        self._levels[0].reshape(-1)[indices] = values
+        for lower, upper in zip(self._levels, self._levels[1:], strict=False):
+            indices = indices >> _SHIFT
+            upper.reshape(-1)[indices] = np.take(lower, indices, axis=0).sum(axis=1)
+
+    def find(self, marks: Array, indices: Array) -> None:
+        """Writes into `indices` [N] where the running sum passes the marks [N]; marks are used up.
+
+        An index with value zero is never found, even where a mark is off by rounding.
+        """
+        if len(self._sums) != len(marks):
+            self._sums = np.zeros((len(marks), FAN_OUT + 1))
+        sums = self._sums  # [N, 33], a zero and the running sums of a node
+        starts = np.arange(len(marks)) * sums.shape[1]
+        indices.fill(0)
+        for level in reversed(self._levels):
+            np.cumsum(np.take(level, indices, axis=0), axis=1, out=sums[:, 1:])
+            np.minimum(marks, np.nextafter(sums[:, -1], 0.0), out=marks)
+            child = (sums[:, 1:] <= marks[:, None]).sum(axis=1)
+            marks -= np.take(sums, starts + child)
+            indices <<= _SHIFT
+            indices += child
+
+    def load(self, leaves: Array) -> None:
+        """Takes all values at once and sums the tree anew."""
+        self.leaves[:] = leaves
+        for lower, upper in zip(self._levels, self._levels[1:], strict=False):
+            upper.reshape(-1)[: len(lower)] = lower.sum(axis=1)
+
+
+def level_lengths(size: int) -> list[int]:
+    """Nodes of every level, leaves first, each rounded up to whole parents."""
+    lengths, length = list[int](), size
+    while not lengths or length > 1:
+        length = max(1, -(-length // FAN_OUT))
+        lengths.append(length * FAN_OUT)
+    return lengths
+
+
+def tree_bytes(size: int) -> int:
+    """Memory of a tree."""
+    return 8 * sum(level_lengths(size))

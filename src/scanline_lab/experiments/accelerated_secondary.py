@@ -22,7 +22,7 @@ from scanline.runs.clock import EVALUATION, TimeSplit
 from scanline.runs.leader import LeaderRun
 from scanline.runs.limits import Every
 from scanline.stores import Replay, ReplaySettings
-from scanline.stores.reader import Reader
+from scanline.stores.batches import Reader
 from scanline.tables import Table
 
 from .claims import Claim, Finding, claim

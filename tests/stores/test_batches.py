@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from scanline.stores.n_step import GOES_ON, TERMINAL, TRUNCATED, NStep, Sums
+from scanline.stores.batches import NStep, Sums
+from scanline.stores.ring import GOES_ON, TERMINAL, TRUNCATED
 
 
 @given(st.integers(1, 6), st.integers(1, 20), st.floats(0, 1), st.integers(0, 10**6))

@@ -1,0 +1,215 @@
+"""Batches of a replay: from indices of the ring to the arrays that a loss sees.
+
+Takes drawn indices [N]; fills observations, those n steps later, n-step sums of rewards and the
+stored columns, in memory made once. Knows neither how indices are chosen nor what a loss does.
+
+N-step sums are computed when a batch is drawn and not when a step is written: the ring then holds
+only what happened, and rows never change once written, so that a checkpoint may append them.
+Padding is a matter of addresses: a plane older than its episode is read from the ring's frame of
+zeros, or from the episode's first frame, so stacks of all ages are one read. Small arrays and
+frames are NumPy's: `np.take` copies on the calling thread, which leaves torch's threads to others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..records import Array, Batch, Spaces, to_array
+from .ring import GOES_ON, TERMINAL, TRUNCATED, FramePool, Ring
+from .sampling import Draw, Rule
+
+_NOT_GIVEN = {"frame", "depth", "reward", "end"}
+"""Columns of the ring that a batch carries in another form."""
+
+
+@dataclass(frozen=True)
+class Sums:
+    """What n consecutive steps add up to: one entry per drawn step, made once."""
+
+    reward: Array  # [N] float32
+    discount: Array  # [N] float32, 0 where nothing follows
+    span: Array  # [N] int64, steps until the observation that the discount belongs to
+    end: Array  # [N] uint8, how the last step of the span ended
+
+    @classmethod
+    def allocate(cls, num: int) -> Sums:
+        kinds = (np.float32, np.float32, np.int64, np.uint8)
+        return cls(*(np.zeros(num, kind) for kind in kinds))
+
+
+@dataclass(frozen=True, kw_only=True)
+class NStep:
+    """Discounted sum of up to n rewards, cut at every end."""
+
+    n_step: int = 1
+    """Agent steps from an observation to the one that it bootstraps from."""
+    discount: float = 0.99
+    """Factor per agent step on the future."""
+
+    def __post_init__(self) -> None:
+        if self.n_step < 1:
+            raise ValueError(f"n_step={self.n_step} reads no reward; use 1 or more.")
+        if not 0.0 <= self.discount <= 1.0:
+            raise ValueError(f"discount={self.discount} must lie in 0..1.")
+
+    def accumulate(self, reward: Array, end: Array, into: Sums) -> None:
+        """Reads rewards and ends [n, N]; fills `into`."""
+        np.copyto(into.reward, reward[0])
+        np.copyto(into.end, end[0])
+        into.span.fill(1)
+        for ahead in range(1, self.n_step):
+            alive = into.end == GOES_ON
+            # An ended path adds nothing: what follows in the ring belongs to another episode.
+            later = reward[ahead] * np.float32(self.discount**ahead)
+            np.add(into.reward, later, out=into.reward, where=alive)
+            np.add(into.span, 1, out=into.span, where=alive)
+            np.copyto(into.end, end[ahead], where=alive)
+        np.power(self.discount, into.span, out=into.discount, casting="same_kind")
+        into.discount[into.end == TERMINAL] = 0.0
+
+
+class Gather:
+    """The arrays of one batch: valid until the next one is read."""
+
+    def __init__(
+        self,
+        ring: Ring,
+        pools: Mapping[str, FramePool],
+        spaces: Spaces,
+        n_step: NStep,
+        batch_size: int,
+    ) -> None:
+        self._ring, self._pools, self._n_step = ring, pools, n_step
+        self._padding, self._num_start_frames = spaces.stack_padding, spaces.num_start_frames
+        n, stack, size = n_step.n_step, spaces.stack, batch_size
+        dtype = getattr(torch, spaces.frame_dtype)
+        pair = torch.empty((2, size, *spaces.observation_shape), dtype=dtype)
+        self.observations, self.next_observations = pair  # each [N, S, *frame]
+        self._pair, self._planes = to_array(pair), to_array(pair.view(2 * size * stack, -1))
+        self._sums = Sums.allocate(size)
+        self._ahead = (np.arange(n) * ring.layout.num_envs)[:, None]
+        self._path = np.zeros((n, size), np.int64)
+        self._rewards = np.zeros((n, size), np.float32)
+        self._ends = np.zeros((n, size), np.uint8)
+        self._indices = np.zeros((2, size), np.int64)
+        self._depths = np.zeros((2, size), np.uint8)
+        self._age = np.arange(stack)[::-1].copy()  # how many steps old each plane is
+        self._ages = np.zeros((2, size, stack), np.int64)
+        self._addresses = np.zeros((2, size, stack), np.int64)
+        self._missing = np.zeros((2, size, stack), np.bool_)
+        stored = {
+            name: torch.zeros((size, *array.shape[2:]), dtype=array.dtype)
+            for name, array in ring.arrays.items()
+            if name not in _NOT_GIVEN
+        }
+        self._stored = {name: to_array(column) for name, column in stored.items()}
+        self.actions = stored.pop("action")
+        self.columns: Mapping[str, Tensor] = {
+            "reward": torch.from_numpy(self._sums.reward),
+            "discount": torch.from_numpy(self._sums.discount),
+            **stored,
+        }
+
+    def read(self, indices: Array) -> None:
+        """Fills every array for the steps at these indices."""
+        self._read_path(indices)
+        self._read_planes(indices)
+        if self._num_start_frames:
+            self._read_starts()
+        self._read_finals(indices)
+        for name, column in self._stored.items():
+            self._take(name, indices, column)
+
+    def _read_path(self, indices: Array) -> None:
+        np.add(indices, self._ahead, out=self._path)
+        self._path %= self._ring.layout.size
+        self._take("reward", self._path, self._rewards)
+        self._take("end", self._path, self._ends)
+        self._n_step.accumulate(self._rewards, self._ends, self._sums)
+
+    def _read_planes(self, indices: Array) -> None:
+        layout = self._ring.layout
+        self._indices[0] = indices
+        np.multiply(self._sums.span, layout.num_envs, out=self._indices[1])
+        self._indices[1] += indices
+        self._indices[1] %= layout.size
+        self._take("depth", self._indices, self._depths)
+        self._address()
+        addresses = self._addresses.reshape(-1)
+        np.take(self._ring.frames, addresses, axis=0, out=self._planes, mode="clip")
+
+    def _address(self) -> None:
+        """Where every plane lies, by the padding rules of `stacks`."""
+        layout, depths = self._ring.layout, self._depths[..., None]
+        if self._padding == "repeat":
+            np.minimum(self._age, depths - 1, out=self._ages, casting="unsafe")
+        else:
+            np.copyto(self._ages, self._age)
+        np.multiply(self._ages, -layout.num_envs, out=self._addresses)
+        self._addresses += self._indices[..., None]
+        self._addresses %= layout.size
+        if self._padding != "repeat":
+            np.greater_equal(self._age, depths, out=self._missing)
+            np.copyto(self._addresses, layout.size, where=self._missing)  # the frame of zeros
+
+    def _read_starts(self) -> None:
+        """Fills young stacks with the frames that the environment gave at their start.
+
+        What follows an end is left alone: it may lie in rows that are being written.
+        """
+        is_young = self._depths <= self._num_start_frames
+        is_young[1] &= self._sums.end == GOES_ON
+        for age in range(self._num_start_frames):
+            pair, item = np.nonzero(is_young & (self._depths == age + 1))
+            if item.size:
+                first = self._indices[pair, item] - age * self._ring.layout.num_envs
+                starts = to_array(self._pools["start"].at(first % self._ring.layout.size))
+                self._pair[pair, item, : self._num_start_frames - age] = starts[:, age:]
+
+    def _read_finals(self, indices: Array) -> None:
+        """Replaces what follows a truncated step: in the ring it is the next episode's start."""
+        cut = np.flatnonzero(self._sums.end == TRUNCATED)
+        if cut.size:
+            layout = self._ring.layout
+            last = indices[cut] + (self._sums.span[cut] - 1) * layout.num_envs
+            self._pair[1, cut] = to_array(self._pools["final"].at(last % layout.size))
+
+    def _take(self, name: str, indices: Array, out: Array) -> None:
+        np.take(self._ring.by_index[name], indices, axis=0, out=out, mode="clip")
+
+
+class Reader:
+    """Draws for one learner; its arrays are valid until its next batch.
+
+    Draws are keyed by the reader's purpose and their number, so that two learners can read one
+    replay, each with batches of its own, and neither changes what the other sees.
+    """
+
+    def __init__(self, gather: Gather, rule: Rule, first: Draw, batch_size: int) -> None:
+        self.rule, self.num_draws = rule, 0
+        self._gather, self._first = gather, first
+        self._indices = torch.zeros(batch_size, dtype=torch.int64)
+
+    def draw(self, agent_steps: int) -> Batch:
+        """One batch, keyed by the number of this draw."""
+        draw = replace(self._first, number=self.num_draws, agent_steps=agent_steps)
+        indices = to_array(self._indices)
+        self.rule.draw(draw, indices)
+        self._gather.read(indices)
+        self.num_draws += 1
+        return Batch(
+            observations=self._gather.observations,
+            actions=self._gather.actions,
+            columns=self._gather.columns,
+            agent_steps=agent_steps,
+            update=self.num_draws - 1,
+            random=draw.random,
+            next_observations=self._gather.next_observations,
+            weights=self.rule.weights,
+            indices=self._indices,
+        )
