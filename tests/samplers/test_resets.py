@@ -289,7 +289,7 @@ def test_statistics_are_over_what_was_played() -> None:
     valid = torch.tensor([[1, 1, 1], [1, 0, 1]], dtype=torch.bool)
     slot = rollout(valid)
     frames = slot.frames[slot.stack :][valid].double()
-    state = pixels.noted(pixels.initial(sampler(catch, "inline").engine.spaces), slot)
+    state = pixels.counted(pixels.initial(sampler(catch, "inline").engine.spaces), slot)
     assert state["pixel_count"] == 5
     assert torch.equal(state["pixel_sum"], frames.sum(0))
     assert torch.equal(state["pixel_square"], frames.square().sum(0))
