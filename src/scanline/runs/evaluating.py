@@ -50,24 +50,21 @@ class Evaluations:
 
     def __init__(self, settings: EvaluationSettings, evaluate: Evaluate) -> None:
         self._every, self._evaluate = settings.evaluate_every_agent_steps, evaluate
-        self._records: list[dict[str, Any]] = []
+        self.records: list[dict[str, Any]] = []
+        """What every pause gave, oldest first."""
         self._reached = 0
         self._path: Path | None = None
 
     @property
-    def records(self) -> list[dict[str, Any]]:
-        return list(self._records)
-
-    @property
     def best(self) -> dict[str, Any] | None:
         """The evaluation with the highest mean, the first of equals; None before the first."""
-        scored = [r for r in self._records if r["mean"] is not None]
+        scored = [r for r in self.records if r["mean"] is not None]
         return max(scored, key=lambda r: float(r["mean"]), default=None)
 
     def open(self, folder: Path) -> None:
         """Begins to write; the file is cut back to what this run knows."""
         self._path = folder / EVALUATIONS
-        if self._records or self._path.exists():
+        if self.records or self._path.exists():
             self._write()
 
     def due(self, agent_steps: int) -> bool:
@@ -78,20 +75,20 @@ class Evaluations:
         """Plays games now; games that end with an error, e.g. of `around`, leave no trace."""
         with around or nullcontext():
             figures = self._evaluate(agent_steps)
-        self._records.append({"agent_steps": agent_steps, **figures})
+        self.records.append({"agent_steps": agent_steps, **figures})
         self._reached = agent_steps
         self._write()
 
     def state(self) -> State:
-        return {"records": [json.dumps(r) for r in self._records], "reached": self._reached}
+        return {"records": [json.dumps(r) for r in self.records], "reached": self._reached}
 
     def load(self, state: State) -> None:
-        self._records = [json.loads(text) for text in state["records"]]
+        self.records = [json.loads(text) for text in state["records"]]
         self._reached = state["reached"]
 
     def _write(self) -> None:
         if self._path is None:
             return
-        text = "".join(json.dumps(record) + "\n" for record in self._records)
+        text = "".join(json.dumps(record) + "\n" for record in self.records)
         with disk_errors(str(self._path), "free some space and continue with --resume"):
             replace_file(self._path, text.encode())

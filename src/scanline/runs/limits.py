@@ -93,11 +93,8 @@ class Limits:
 
     def done(self, *, agent_steps: int, seconds: float) -> float | None:
         """Share of the way to the nearer limit; None without a limit of steps or seconds."""
-        shares = []
-        if self.agent_steps is not None:
-            shares.append(agent_steps / self.agent_steps)
-        if self.seconds is not None:
-            shares.append(seconds / self.seconds)
+        limits = ((agent_steps, self.agent_steps), (seconds, self.seconds))
+        shares = [now / limit for now, limit in limits if limit is not None]
         return min(max(shares), 1.0) if shares else None
 
 

@@ -23,7 +23,7 @@ from ..machine import used_memory_bytes
 from ..records import EpisodeEnd, Slot, State
 from ..settings import at_least
 from .clock import EVALUATION, TimeSplit
-from .limits import Every, passed
+from .limits import Every
 from .log import LogFiles
 from .scores import Scores
 
@@ -90,6 +90,7 @@ class Progress:
         self._rates: dict[str, list[float]] = {}
         self._figures: dict[str, float] = {}
         self._num_rows, self._last_row_at = 0, 0
+        self._log = Every(settings.log_every_agent_steps, self._write_row)
         self._files: LogFiles | None = None
         self.last_row: dict[str, float | int | None] = {}
         """What was logged last in this process."""
@@ -178,15 +179,15 @@ class Progress:
 
     def write_row_if_due(self) -> bool:
         """Writes a row when a multiple of `log_every_agent_steps` was reached since the last."""
-        every = self._settings.log_every_agent_steps
-        if self._files is None or not passed(every, self._last_row_at, self.agent_steps):
-            return False
+        return self._files is not None and self._log.reached(self._last_row_at, self.agent_steps)
+
+    def _write_row(self) -> None:
+        assert self._files is not None
         self.last_row = self._row()
         self._files.write(self.last_row, self._row_of_rates())
         self._metrics.clear()
         self._rates.clear()
         self._num_rows, self._last_row_at = self._num_rows + 1, self.agent_steps
-        return True
 
     def state(self) -> State:
         """Everything a resumed run needs; the rows it counts are on the disk afterwards."""

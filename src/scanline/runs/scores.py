@@ -26,29 +26,26 @@ class Scores:
     def __init__(self, window_episodes: int = 100) -> None:
         self._window: deque[tuple[float, int]] = deque(maxlen=window_episodes)
         self._waiting: list[tuple[int, float, int]] = []
-        self._counted = 0
-        self._best: float | None = None
+        self.counted = 0
+        """Games counted since the start of the run."""
+        self.best: float | None = None
+        """Highest mean of a full window."""
 
     def add(self, ends: Iterable[EpisodeEnd]) -> None:
         """Takes finished games in any order; their start numbers are 0, 1, 2, ..., each once."""
         for end in ends:
-            assert end.started_at >= self._counted, f"game {end.started_at} was counted already"
-            heapq.heappush(
-                self._waiting, (end.started_at, float(end.score), end.length_agent_steps)
-            )
-        while self._waiting and self._waiting[0][0] == self._counted:
+            assert end.started_at >= self.counted, f"game {end.started_at} was counted already"
+            game = (end.started_at, float(end.score), end.length_agent_steps)
+            heapq.heappush(self._waiting, game)
+        while self._waiting and self._waiting[0][0] == self.counted:
             _, score, length = heapq.heappop(self._waiting)
-            self._counted += 1
+            self.counted += 1
             if math.isnan(score):
                 continue  # abandoned when a run was resumed without its environments
             self._window.append((score, length))
-            if self.full_mean is not None:
-                self._best = max(self.full_mean, -math.inf if self._best is None else self._best)
-
-    @property
-    def counted(self) -> int:
-        """Games counted since the start of the run."""
-        return self._counted
+            mean = self.full_mean
+            if mean is not None and (self.best is None or mean > self.best):
+                self.best = mean
 
     @property
     def waiting(self) -> int:
@@ -75,24 +72,19 @@ class Scores:
         """The mean once the window is full: what a target score is compared with."""
         return self.mean if len(self._window) == self._window.maxlen else None
 
-    @property
-    def best(self) -> float | None:
-        """Highest mean of a full window."""
-        return self._best
-
     def state(self) -> State:
         return {
             "window": [list(game) for game in self._window],
             "waiting": [list(game) for game in sorted(self._waiting)],
-            "counted": self._counted,
-            "best": self._best,
+            "counted": self.counted,
+            "best": self.best,
         }
 
     def load(self, state: State) -> None:
         self._window.clear()
         self._window.extend((score, length) for score, length in state["window"])
         self._waiting = [(start, score, length) for start, score, length in state["waiting"]]
-        self._counted, self._best = state["counted"], state["best"]
+        self.counted, self.best = state["counted"], state["best"]
 
 
 def _mean(values: list[float] | list[int]) -> float | None:
