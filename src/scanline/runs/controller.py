@@ -17,6 +17,7 @@ from typing import Literal, NamedTuple
 
 from .. import random
 from ..records import State
+from ..settings import at_least
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,8 +43,7 @@ class ControllerSettings:
                 f"settle_seconds={self.settle_seconds:g} must be at least 0 and below "
                 f"adjust_seconds={self.adjust_seconds:g}, so that time to measure remains."
             )
-        if self.most_predictors < 1 or self.most_trainers < 1:
-            raise ValueError("most_predictors and most_trainers must be at least 1.")
+        at_least(1, self, "most_predictors", "most_trainers")
 
 
 class Counts(NamedTuple):

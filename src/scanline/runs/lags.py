@@ -1,7 +1,7 @@
 """Policy lag: how many updates old the weights were that chose a step.
 
 Takes lags in updates, one per step; gives their histogram, mean and quantiles.
-Knows no learner: whoever applies a gradient says how many updates there were.
+Knows no learner.
 """
 
 from __future__ import annotations
@@ -56,6 +56,3 @@ class Lags:
             "perf/policy_lag_95": float(self.quantile(0.95)),
             "perf/policy_lag_most": float(max(self._counts)),
         }
-
-    def clear(self) -> None:
-        self._counts.clear()
