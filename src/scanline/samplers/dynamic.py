@@ -25,7 +25,8 @@ from torch import Tensor
 from .. import random
 from ..engines.interface import Engine, EngineError
 from ..interfaces import BuildContext, Policy
-from ..records import Array, EpisodeEnd, Slot, State, StepArrays, to_array
+from ..records import Array, EpisodeEnd, Slot, State, to_array
+from ..settings import at_least
 from ..stores import SegmentSettings
 from ..threads import BoundedQueue, heartbeat
 from .episodes import Episodes
@@ -66,8 +67,7 @@ class DynamicSettings:
                 f"num_envs={self.num_envs} does not divide among agents of envs_per_agent="
                 f"{self.envs_per_agent}; use a multiple of it."
             )
-        if self.rollout_agent_steps < 1:
-            raise ValueError(f"rollout_agent_steps={self.rollout_agent_steps} must be at least 1.")
+        at_least(1, self, "rollout_agent_steps")
         most = self.max_predictions // self.envs_per_agent
         if not 1 <= self.min_predictions <= most or self.prediction_timeout_seconds < 0:
             raise ValueError(
@@ -97,43 +97,25 @@ class DynamicSettings:
             )
 
 
-@dataclass(frozen=True, eq=False)
 class Segment:
     """A slot and its arrays as NumPy sees them: ten times as quick to index as tensors."""
 
-    slot: Slot
-    targets: list[StepArrays]
-    """Where the engine writes each step."""
-    first: StackState
-    last: StackState
-    frames: Array
-    depth: Array
-    actions: Array
-    version: Array
-    columns: dict[str, Array]
-
-    @classmethod
-    def of(cls, slot: Slot, scratch: Scratch) -> Segment:
-        envs = slice(0, slot.actions.shape[1])
-        return cls(
-            slot,
-            [scratch.step_arrays(slot, t, envs) for t in range(slot.num_steps)],
-            StackState.of(slot, 0),
-            StackState.of(slot, slot.num_steps),
-            to_array(slot.frames),
-            to_array(slot.depth),
-            to_array(slot.actions),
-            to_array(slot.version),
-            {name: to_array(column) for name, column in slot.columns.items()},
-        )
+    def __init__(self, slot: Slot, scratch: Scratch) -> None:
+        self.slot, envs = slot, slice(0, slot.actions.shape[1])
+        self.targets = [scratch.step_arrays(slot, t, envs) for t in range(slot.num_steps)]
+        """Where the engine writes each step."""
+        self.first, self.last = StackState.of(slot, 0), StackState.of(slot, slot.num_steps)
+        self.actions, self.version = to_array(slot.actions), to_array(slot.version)
+        self.columns = {name: to_array(column) for name, column in slot.columns.items()}
+        self._frames, self._depth = to_array(slot.frames), to_array(slot.depth)
 
     def observe(self, t: int, out: Array) -> None:
         """Writes the observations [b, S, *frame] before step t."""
         stack = self.slot.stack
-        if self.depth[t].min() < stack:
+        if self._depth[t].min() < stack:
             out[:] = to_array(self.slot.observation(t))
         else:
-            out[:] = self.frames[t : t + stack].swapaxes(0, 1)
+            out[:] = self._frames[t : t + stack].swapaxes(0, 1)
 
 
 class Decision(NamedTuple):
@@ -297,12 +279,12 @@ class DynamicSampler:
 
     def _observations(self, agents: Sequence[Agent]) -> Tensor:
         """What all environments of these agents see, [N, S, *frame]."""
-        spaces, size = self.engine.spaces, self._size
-        shape = (len(agents) * size, *spaces.observation_shape)
+        spaces = self.engine.spaces
+        shape = (len(agents), self._size, *spaces.observation_shape)
         found = np.empty(shape, spaces.frame_dtype)
-        for place, agent in enumerate(agents):
-            agent.segment.observe(agent.t, found[place * size : (place + 1) * size])
-        return torch.from_numpy(found)
+        for agent, out in zip(agents, found, strict=True):
+            agent.segment.observe(agent.t, out)
+        return torch.from_numpy(found).flatten(0, 1)
 
     def _completed(self, group: int, into: Slot) -> Slot:
         """The full segment of an agent, which goes on in an empty one with its newest frames."""
@@ -322,7 +304,7 @@ class DynamicSampler:
     def _segment(self, slot: Slot) -> Segment:
         """The arrays of a slot; made once for each."""
         if id(slot) not in self._segments:
-            self._segments[id(slot)] = Segment.of(slot, self._scratch)
+            self._segments[id(slot)] = Segment(slot, self._scratch)
         return self._segments[id(slot)]
 
     def drain_episodes(self) -> list[EpisodeEnd]:
