@@ -1,6 +1,6 @@
 // console.cpp -- one console with ALE's environment around it, for Python.
 //
-// Checks arguments and hands out copies of memory and pictures. A frame is drawn at once if the
+// Checks arguments and returns copies of memory and pictures. A frame is drawn at once if the
 // picture of the frame before it was asked for, else only when its own is.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
