@@ -177,7 +177,7 @@ def _train(words: list[str]) -> int:
     plan = training.make_plan(*positional)
     given = _parse(plan, words[2:], f"{PROGRAM} train {' '.join(positional)}")
     options = TrainOptions(**{f.name: given.pop(f.name) for f in dataclasses.fields(TrainOptions)})
-    before = {path[-1]: value for path, value in settings.placed(plan)}
+    before = {leaf.name: leaf.value for leaf in settings.leaves(plan)}
     typed = {word.split("=")[0].lstrip("-").replace("-", "_") for word in words[2:]}
     changes = {n: v for n, v in given.items() if v != before[n] or n in typed}
     plan = training.make_plan(*positional, **changes)
@@ -207,21 +207,13 @@ def _parse(plan: Any, words: list[str], program: str) -> dict[str, Any]:
     for leaf in [*settings.leaves(TrainOptions()), *settings.leaves(plan)]:
         if leaf.name in _NOT_OPTIONS or callable(leaf.value):
             continue
-        described = _described(leaf)
+        # Of a network, its name can be typed.
+        kind: Any = str if leaf.name == "network" else leaf.type
+        described = Annotated[kind, tyro.conf.arg(help=leaf.help)]
         fields.append((leaf.name, described, dataclasses.field(default=leaf.value)))
     options = dataclasses.make_dataclass("options", fields, kw_only=True, frozen=True)
     options.__doc__ = plan.recipe.summary
-    return _shallow(tyro.cli(options, args=words, prog=program))
-
-
-def _described(leaf: Any) -> Any:
-    """The option's type with its sentence; a network's name is the part of it that one can type."""
-    kind: Any = str if leaf.name == "network" else leaf.type
-    return Annotated[kind, tyro.conf.arg(help=leaf.help)]
-
-
-def _shallow(record: Any) -> dict[str, Any]:
-    return {field.name: getattr(record, field.name) for field in dataclasses.fields(record)}
+    return dict(vars(tyro.cli(options, args=words, prog=program)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -237,15 +229,30 @@ class RunOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class EvaluateOptions(RunOptions):
-    """Play whole games with the newest weights of a run."""
+class PolicyOptions(RunOptions):
+    """How the policy of a run chooses its actions."""
 
-    episodes: int = 30
-    """Games to play; games count in the order in which they start."""
     greedy: bool = False
     """Always take the best action, whatever the algorithm's evaluations do."""
     sampled: bool = False
     """Choose actions as in training, whatever the algorithm's evaluations do."""
+
+    def arguments(self) -> dict[str, Any]:
+        """All options; `greedy` is None for what the algorithm declares."""
+        if self.greedy and self.sampled:
+            raise UserError(
+                "--greedy and --sampled exclude each other; give one of them, or neither."
+            )
+        given = {name: value for name, value in vars(self).items() if name != "sampled"}
+        return given | {"greedy": self.greedy if self.greedy or self.sampled else None}
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluateOptions(PolicyOptions):
+    """Play whole games with the newest weights of a run."""
+
+    episodes: int = 30
+    """Games to play; games count in the order in which they start."""
     seed: int | None = None
     """Key of the games' random numbers."""
 
@@ -255,30 +262,16 @@ def _evaluate(words: list[str]) -> int:
 
     options = tyro.cli(EvaluateOptions, args=words, prog=f"{PROGRAM} evaluate")
     seed = training.EVALUATION_SEED if options.seed is None else options.seed
-    given = _shallow(options) | {"seed": seed}
-    greedy = _greedy(options.greedy, given.pop("sampled"))
-    scores = training.evaluate(**given | {"greedy": greedy})
-    print(scores.sentence())
+    print(training.evaluate(**options.arguments() | {"seed": seed}).sentence())
     return 0
 
 
-def _greedy(greedy: bool, sampled: bool) -> bool | None:
-    """What the user wants; None for what the algorithm declares."""
-    if greedy and sampled:
-        raise UserError("--greedy and --sampled exclude each other; give one of them, or neither.")
-    return greedy if greedy or sampled else None
-
-
 @dataclass(frozen=True, kw_only=True)
-class PlayOptions(RunOptions):
+class PlayOptions(PolicyOptions):
     """Film one game of a run as mp4 and gif."""
 
     out: Path | None = None
     """Where the films go; the run's folder when not given."""
-    greedy: bool = False
-    """Always take the best action, whatever the algorithm's evaluations do."""
-    sampled: bool = False
-    """Choose actions as in training, whatever the algorithm's evaluations do."""
     seed: int = 0
     """Which game is filmed."""
     most_agent_steps: int = 4_000
@@ -289,9 +282,7 @@ def _play(words: list[str]) -> int:
     from . import training
 
     options = tyro.cli(PlayOptions, args=words, prog=f"{PROGRAM} play")
-    given = _shallow(options)
-    given["greedy"] = _greedy(given["greedy"], given.pop("sampled"))
-    _print_film(training.film(**given))
+    _print_film(training.film(**options.arguments()))
     return 0
 
 

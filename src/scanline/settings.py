@@ -39,16 +39,24 @@ Tree = TypeVar("Tree")
 
 @dataclass(frozen=True)
 class Leaf:
-    """One setting of a tree."""
+    """One setting of a tree; its type and its sentence are found when they are asked for."""
 
     path: tuple[str, ...]
-    type: Any
     value: Any
-    help: str
+    owner: type
+    """The dataclass that has the field."""
 
     @property
     def name(self) -> str:
         return self.path[-1]
+
+    @property
+    def type(self) -> Any:
+        return _type_hints(self.owner)[self.name]
+
+    @property
+    def help(self) -> str:
+        return field_sentences(self.owner).get(self.name, "")
 
 
 _NUMBERS = {int: Integral, float: Real}
@@ -61,32 +69,17 @@ _WORDS = {
     bool: "True or False",
     type(None): "None",
 }
-Placed = tuple[tuple[str, ...], Any]
-"""Where a setting stands in a tree, and its value."""
 
 
-def placed(tree: Any) -> Iterator[Placed]:
+def leaves(tree: Any) -> Iterator[Leaf]:
     """Every setting of a dataclass and of the dataclasses inside it, in order."""
     for field in dataclasses.fields(tree):
         value = getattr(tree, field.name)
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            for path, inner in placed(value):
-                yield (field.name, *path), inner
-        else:
-            yield (field.name,), value
-
-
-def leaves(tree: Any) -> Iterator[Leaf]:
-    """The same with types and sentences, for which sources are read: `placed` is quicker."""
-    kind: type = type(tree)
-    hints, sentences = _type_hints(kind), field_sentences(kind)
-    for field in dataclasses.fields(tree):
-        value = getattr(tree, field.name)
-        if dataclasses.is_dataclass(value) and not isinstance(value, type):
             for leaf in leaves(value):
-                yield dataclasses.replace(leaf, path=(field.name, *leaf.path))
+                yield Leaf((field.name, *leaf.path), leaf.value, leaf.owner)
         else:
-            yield Leaf((field.name,), hints[field.name], value, sentences.get(field.name, ""))
+            yield Leaf((field.name,), value, type(tree))
 
 
 @cache
@@ -121,39 +114,25 @@ def _own_sentences(cls: type) -> dict[str, str]:
 
 def override(tree: Tree, changes: Mapping[str, Any]) -> Tree:
     """A copy with leaves changed by name; an unknown name is answered with the nearest."""
-    by_name = {path[-1]: path for path, _ in placed(tree)}
-    nested: dict[str, Any] = {}
+    by_name = {leaf.name: leaf.path for leaf in leaves(tree)}
+    by_path = {}
     for name, value in changes.items():
         plain = name.replace("-", "_")
         if plain not in by_name:
             near = difflib.get_close_matches(plain, by_name, n=1, cutoff=0.0)[0]
             raise ValueError(f"There is no setting {name!r} here; did you mean {near!r}?")
-        *folders, last = by_name[plain]
-        place = nested
-        for folder in folders:
-            place = place.setdefault(folder, {})
-        place[last] = _Changed(value)
-    return cast(Tree, _replaced(tree, nested))
+        by_path[by_name[plain]] = value
+    return cast(Tree, _replaced(tree, by_path))
 
 
-@dataclass(frozen=True)
-class _Changed:
-    """A new value, told apart from a dictionary of changes further inside."""
-
-    value: Any
-
-
-def _replaced(tree: Any, changes: Mapping[str, Any]) -> Any:
+def _replaced(tree: Any, changes: Mapping[tuple[str, ...], Any]) -> Any:
     """All changes of one dataclass at once: checks see the whole, not halves of it."""
-    for name, change in changes.items():
-        if isinstance(change, _Changed):
-            _check_type(type(tree), name, change.value)
-    fields = {
-        name: change.value
-        if isinstance(change, _Changed)
-        else _replaced(getattr(tree, name), change)
-        for name, change in changes.items()
-    }
+    fields = {path[0]: value for path, value in changes.items() if len(path) == 1}
+    for name, value in fields.items():
+        _check_type(type(tree), name, value)
+    for name in dict.fromkeys(path[0] for path in changes if len(path) > 1):
+        inner = {path[1:]: value for path, value in changes.items() if path[0] == name}
+        fields[name] = _replaced(getattr(tree, name), inner)
     return dataclasses.replace(tree, **fields)
 
 
@@ -207,14 +186,13 @@ def at_least(least: float, settings: object, *names: str, remedy: str = "") -> N
 def check_unique(tree: Any) -> None:
     """Refuses a tree in which two leaves share a name."""
     seen: dict[str, tuple[str, ...]] = {}
-    for path, _ in placed(tree):
-        name = path[-1]
-        if name in seen:
+    for leaf in leaves(tree):
+        if leaf.name in seen:
             raise ValueError(
-                f"Two settings are called {name!r}: {'.'.join(seen[name])} and "
-                f"{'.'.join(path)}; rename one."
+                f"Two settings are called {leaf.name!r}: {'.'.join(seen[leaf.name])} and "
+                f"{'.'.join(leaf.path)}; rename one."
             )
-        seen[name] = path
+        seen[leaf.name] = leaf.path
 
 
 def to_dict(tree: Any) -> dict[str, Any]:
@@ -241,16 +219,16 @@ def restore(tree: Tree, record: Mapping[str, Any]) -> Tree:
     """A copy with the values that `to_dict` wrote; what JSON cannot hold stays as it is."""
     recorded = flat(record)
     changes = {}
-    for path, old in placed(tree):
-        value = recorded.get(".".join(path), ABSENT)
-        can_hold = old is None or isinstance(old, (bool, int, float, str, tuple))
+    for leaf in leaves(tree):
+        value = recorded.get(".".join(leaf.path), ABSENT)
+        can_hold = leaf.value is None or isinstance(leaf.value, (bool, int, float, str, tuple))
         if can_hold and value is not ABSENT:
-            changes[path[-1]] = tuple(value) if isinstance(value, list) else value
+            changes[leaf.name] = tuple(value) if isinstance(value, list) else value
     return override(tree, changes)
 
 
 class _Absent:
-    """The value of a setting that is not there, which None would not tell."""
+    """The value of a setting that is not there, as None may be a value."""
 
     def __repr__(self) -> str:
         return "absent"

@@ -115,7 +115,7 @@ def _second_half(rows: Sequence[Mapping[str, Any]]) -> float | None:
 
 
 def _short(plan: Plan, seconds: float) -> Plan:
-    values = {path[-1]: value for path, value in settings.placed(plan)}
+    values = {leaf.name: leaf.value for leaf in settings.leaves(plan)}
     less = {n: min(v, values[n]) for n, v in _SHORTER.items() if values.get(n)}
     changes = {**_QUIET, "seconds": seconds}
     with suppress(ValueError):  # values that belong together
