@@ -56,20 +56,20 @@ def uniforms(
     seed: int, purpose: str, rows: npt.ArrayLike, columns: npt.ArrayLike
 ) -> npt.NDArray[np.float32]:
     """Numbers in [0, 1), [..., 4], for counters (row, column) that broadcast together."""
-    row, column = np.broadcast_arrays(np.asarray(rows, np.uint64), np.asarray(columns, np.uint64))
-    counters = np.stack(
-        [row & _MASK, row >> _SHIFT, column & _MASK, column >> _SHIFT], axis=-1
-    ).astype(np.uint32)
-    words = philox(key_of(seed, purpose), counters)
+    words = _words(seed, purpose, rows, columns)
     return (words >> np.uint32(8)).astype(np.float32) * np.float32(2.0**-24)
 
 
 def seeds(seed: int, purpose: str, rows: npt.ArrayLike) -> npt.NDArray[np.int64]:
     """One seed in 0..2^31 - 1 per row, for generators that are not ours."""
-    row = np.asarray(rows, np.uint64)
-    zero = np.zeros_like(row)
-    counters = np.stack([row & _MASK, row >> _SHIFT, zero, zero], axis=-1).astype(np.uint32)
-    return (philox(key_of(seed, purpose), counters)[..., 0] >> np.uint32(1)).astype(np.int64)
+    return (_words(seed, purpose, rows, 0)[..., 0] >> np.uint32(1)).astype(np.int64)
+
+
+def _words(seed: int, purpose: str, rows: npt.ArrayLike, columns: npt.ArrayLike) -> Words:
+    """Words [..., 4] for counters (row, column), each of 64 bits."""
+    row, column = np.broadcast_arrays(np.asarray(rows, np.uint64), np.asarray(columns, np.uint64))
+    parts = [row & _MASK, row >> _SHIFT, column & _MASK, column >> _SHIFT]
+    return philox(key_of(seed, purpose), np.stack(parts, axis=-1).astype(np.uint32))
 
 
 def generator(seed: int, purpose: str, *counters: int) -> torch.Generator:

@@ -183,6 +183,13 @@ def at_least(least: float, settings: object, *names: str, remedy: str = "") -> N
             raise ValueError(f"{name}={value} must {rule}{remedy and '; ' + remedy}.")
 
 
+def fractions(settings: object, *names: str) -> None:
+    """Refuses values outside 0..1; for the `__post_init__` of settings."""
+    for name in names:
+        if not 0.0 <= getattr(settings, name) <= 1.0:
+            raise ValueError(f"{name}={getattr(settings, name)} must lie in 0..1.")
+
+
 def check_unique(tree: Any) -> None:
     """Refuses a tree in which two leaves share a name."""
     seen: dict[str, tuple[str, ...]] = {}

@@ -32,6 +32,7 @@ from ..records import (
     Spaces,
     Views,
 )
+from ..settings import at_least, fractions
 from .interface import taken, trajectory_of
 from .pixels import PixelNormalising
 
@@ -79,12 +80,8 @@ class ActorCritic(PixelNormalising):
     else one for the sum of their losses."""
 
     def __post_init__(self) -> None:
-        if self.min_policy < 0:
-            raise ValueError(f"min_policy={self.min_policy} is negative; use 0 or more.")
-        if not 0.0 <= self.discount <= 1.0 or not 0.0 <= self.gae_lambda <= 1.0:
-            raise ValueError(
-                f"discount={self.discount} and gae_lambda={self.gae_lambda} must lie in 0..1."
-            )
+        at_least(0, self, "min_policy")
+        fractions(self, "discount", "gae_lambda")
         if (self.log_form in ("exact", "plain")) != (self.log_epsilon == 0.0):
             raise ValueError(
                 f"log_form={self.log_form!r} does not go with log_epsilon={self.log_epsilon}; "

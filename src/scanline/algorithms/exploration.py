@@ -16,6 +16,7 @@ from .. import random
 from ..random import Choice
 from ..records import ActContext, Acted
 from ..schedules import Linear
+from ..settings import at_least, fractions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,17 +33,9 @@ class EpsilonGreedy:
     """Chance of a random action in evaluation."""
 
     def __post_init__(self) -> None:
-        chances = (self.epsilon_start, self.epsilon_end, self.evaluation_epsilon)
-        if not all(0.0 <= chance <= 1.0 for chance in chances):
-            raise ValueError(
-                f"epsilon_start={self.epsilon_start}, epsilon_end={self.epsilon_end} and "
-                f"evaluation_epsilon={self.evaluation_epsilon} are chances and must lie in 0..1."
-            )
-        if self.epsilon_agent_steps < 1:
-            raise ValueError(
-                f"epsilon_agent_steps={self.epsilon_agent_steps} is no duration; use 1 or more, "
-                "and epsilon_start equal to epsilon_end for a constant chance."
-            )
+        fractions(self, "epsilon_start", "epsilon_end", "evaluation_epsilon")
+        constant = "a constant chance has epsilon_start equal to epsilon_end"
+        at_least(1, self, "epsilon_agent_steps", remedy=constant)
 
     @property
     def evaluation_choice(self) -> Choice:

@@ -34,6 +34,7 @@ from ..records import (
     Views,
 )
 from ..schedules import Linear
+from ..settings import at_least, fractions
 from .interface import taken, trajectory_of
 from .pixels import PixelNormalising
 
@@ -65,16 +66,10 @@ class Ppo(PixelNormalising):
     """Weight of the squared value error, which is not halved."""
 
     def __post_init__(self) -> None:
-        for name in ("discount", "gae_lambda"):
-            if not 0.0 <= getattr(self, name) <= 1.0:
-                raise ValueError(f"{name}={getattr(self, name)} must lie in 0..1.")
+        fractions(self, "discount", "gae_lambda")
+        at_least(0, self, "clip_anneal_agent_steps", remedy="0 means the whole run")
         if not self.clip_coef > 0.0:
             raise ValueError(f"clip_coef={self.clip_coef} must be positive; 0.1 or 0.2 is usual.")
-        if self.clip_anneal_agent_steps < 0:
-            raise ValueError(
-                f"clip_anneal_agent_steps={self.clip_anneal_agent_steps} must not be negative; "
-                "0 means the whole run."
-            )
 
     def columns(self, spaces: Spaces) -> Mapping[str, Column]:
         return {"log_probability": Column(), "value": Column()}

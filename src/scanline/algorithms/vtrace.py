@@ -31,6 +31,7 @@ from ..records import (
     Spaces,
     Views,
 )
+from ..settings import fractions
 from .interface import taken, trajectory_of
 from .pixels import PixelNormalising
 
@@ -53,8 +54,7 @@ class Vtrace(PixelNormalising):
     """Probabilities in the ratio stay this far from 0 and 1."""
 
     def __post_init__(self) -> None:
-        if not 0.0 <= self.discount <= 1.0:
-            raise ValueError(f"discount={self.discount} must lie in 0..1.")
+        fractions(self, "discount")
         if not 0.0 < self.c_clip <= self.rho_clip:
             raise ValueError(
                 f"c_clip={self.c_clip} must be positive and at most rho_clip={self.rho_clip}."

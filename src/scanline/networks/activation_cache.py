@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -85,20 +85,16 @@ class ActivationCache:
         for entry in self._entries.values():
             entry.num_rows = 0
 
-    @contextmanager
-    def writing(self) -> Iterator[None]:
+    def writing(self) -> AbstractContextManager[None]:
         """Forward passes without gradient append their rows to those of the rollout so far."""
-        with _active(target=self):
-            yield
+        return _active(target=self)
 
-    @contextmanager
-    def reading(self) -> Iterator[None]:
+    def reading(self) -> AbstractContextManager[None]:
         """Forward passes with gradient take the stored rows."""
-        with _active(source=self):
-            yield
+        return _active(source=self)
 
     def reserve(
-        self, key: Hashable, num: int, shapes: Shapes, make_workspace: MakeWorkspace | None
+        self, key: Hashable, num: int, shapes: Shapes, make_workspace: MakeWorkspace | None = None
     ) -> Activations | None:
         """Arrays for the next rows; None when the rollout is full or a weight has changed."""
         if not self.capacity_rows or not self._is_current():
@@ -141,39 +137,21 @@ class _Active(threading.local):
     """The caches that this thread's forward passes use."""
 
     target: ActivationCache | None = None
+    """Inside `writing`."""
     source: ActivationCache | None = None
+    """Inside `reading`."""
 
 
-_current = _Active()
+active = _Active()
 
 
 @contextmanager
 def _active(
     target: ActivationCache | None = None, source: ActivationCache | None = None
 ) -> Iterator[None]:
-    before = _current.target, _current.source
-    _current.target, _current.source = target, source
+    before = active.target, active.source
+    active.target, active.source = target, source
     try:
         yield
     finally:
-        _current.target, _current.source = before
-
-
-def reserve(
-    key: Hashable, num: int, shapes: Shapes, make_workspace: MakeWorkspace | None = None
-) -> Activations | None:
-    """Arrays for the activations of a forward pass, where a cache is written."""
-    cache = _current.target
-    return cache.reserve(key, num, shapes, make_workspace) if cache else None
-
-
-def workspace(key: Hashable) -> Any | None:
-    """The workspace of the rows in the cache that is written, if there is one."""
-    cache = _current.target
-    return cache.workspace(key) if cache else None
-
-
-def lookup(key: Hashable, num: int) -> Activations | None:
-    """The activations of a forward pass, where a cache that is read has them."""
-    cache = _current.source
-    return cache.lookup(key, num) if cache else None
+        active.target, active.source = before

@@ -20,8 +20,7 @@ from torch import Tensor, nn
 
 from .._native import ConvPass, ConvStack, are_finite, dense_refusal
 from ..native_arrays import Span, has_contiguous_planes, images, spans
-from . import activation_cache
-from .activation_cache import Activations
+from .activation_cache import Activations, active, versions_of
 
 DENSE_UNITS_STEP = 16
 """Units of a dense layer that reads features inside the kernels come in multiples of it."""
@@ -141,12 +140,13 @@ class ConvFeatures:
             return None
         num, new_workspace = self.observations.shape[0], self.trunk.new_workspace
         if not torch.is_grad_enabled():
-            reserved = activation_cache.reserve(chain, num, chain.shapes, new_workspace)
-            workspace = None if reserved else activation_cache.workspace(chain)
+            cache = active.target
+            reserved = cache.reserve(chain, num, chain.shapes, new_workspace) if cache else None
+            workspace = cache.workspace(chain) if cache and not reserved else None
             rows = reserved or chain.new_rows(num, workspace or new_workspace())
             self._forward(rows, places, reserved is not None, chain.are_finite(weights, places))
             return _outputs(rows)
-        hit = activation_cache.lookup(chain, num)
+        hit = active.source.lookup(chain, num) if active.source else None
         rows = hit or chain.new_rows(num, new_workspace())
         if hit is None:
             self._forward(rows, places, True, chain.are_finite(weights, places))
@@ -199,7 +199,7 @@ class LayerChain:
 
         Kernels may then leave out products with zero.
         """
-        checked, versions = self._checked, activation_cache.versions_of(weights)
+        checked, versions = self._checked, versions_of(weights)
         if checked is None or versions is None or checked[:2] != (places, versions):
             checked = self._checked = places, versions, are_finite(places)
         return checked[2]

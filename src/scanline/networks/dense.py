@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from .._native import dense_backward, dense_forward
 from ..native_arrays import NO_ARRAY, span, spans
-from . import activation_cache
+from .activation_cache import active
 from .convolutions import ConvFeatures, Features, has_dense_kernel, rows_of, weights_of
 
 
@@ -69,13 +69,14 @@ def dense(layers: Sequence[nn.Linear], rows: Tensor, *, relu: bool = False) -> S
         outputs = [nn.Linear.forward(layer, rows) for layer in layers]
         return [each.relu() for each in outputs] if relu else outputs
     if torch.is_grad_enabled():
-        hit = activation_cache.lookup(layers[0], len(rows)) if relu else None
+        source = active.source if relu else None
+        hit = source.lookup(layers[0], len(rows)) if source else None
         learned: Sequence[Tensor] = _DenseNode.apply(  # type: ignore[no-untyped-call]
             rows, hit.arrays if hit else None, relu, *pairs
         )
         return learned
-    shapes = [(layers[0].out_features,)]
-    reserved = activation_cache.reserve(layers[0], len(rows), shapes) if relu else None
+    target, shapes = active.target if relu else None, [(layers[0].out_features,)]
+    reserved = target.reserve(layers[0], len(rows), shapes) if target else None
     return _forward(rows, pairs, reserved.arrays if reserved else None, relu)
 
 

@@ -10,13 +10,14 @@ built here and not in the trunk. Plain Q values are a distribution with one atom
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 from torch import Tensor, nn
 
 from ..records import PolicyValue, QDistribution, QValues
 from .convolutions import Features, rows_of
-from .dense import outputs_of
+from .dense import DenseStream, outputs_of
 from .layers import Layers, Role
 
 KINDS = ("policy-value", "q", "dueling", "categorical", "dueling-categorical")
@@ -63,17 +64,22 @@ class Hidden:
     is_after_native: bool
     """Whether features come from native convolutions."""
 
-    @property
-    def width(self) -> int:
-        return self.units[-1]
-
     def stream(self, *, reads_alone: bool = True) -> nn.Sequential:
-        """Weights have the layout of kernels behind convolutions if no other layer reads these."""
-        input_major = self.is_after_native and reads_alone
-        return self.layers.stream(self.features, self.units, input_major=input_major)
+        """Dense layers, each followed by ReLU.
+
+        If no other layer reads the same features, weights of the first layer have all units of an
+        input adjacent in memory, as kernels behind convolutions read them.
+        """
+        steps: list[nn.Module] = []
+        for inputs, outputs in itertools.pairwise((self.features, *self.units)):
+            steps += [self.layers.dense(inputs, outputs), nn.ReLU(inplace=True)]
+        if self.is_after_native and reads_alone:
+            weight = next(steps[0].parameters())
+            weight.data = weight.data.t().contiguous().t()
+        return DenseStream(*steps) if self.layers.kernels == "native" else nn.Sequential(*steps)
 
     def outputs(self, units: int, role: Role) -> nn.Linear:
-        return self.layers.dense(self.width, units, role)
+        return self.layers.dense(self.units[-1], units, role)
 
 
 class PolicyValueHead(nn.Module):

@@ -19,7 +19,7 @@ from typing import Literal
 import torch
 from torch import Generator, Tensor, nn
 
-from .dense import DenseOutputs, DenseStream
+from .dense import DenseOutputs
 from .kernels import Kernels
 
 Layer = nn.Conv2d | nn.Linear
@@ -103,18 +103,3 @@ class Layers:
         layer = kind(features, units, device="meta").to_empty(device="cpu")
         self.rule(layer, role, self.generator)
         return layer
-
-    def stream(self, features: int, hidden: tuple[int, ...], *, input_major: bool) -> nn.Sequential:
-        """Dense layers, each followed by ReLU.
-
-        `input_major` weights of the first layer have all units of an input adjacent in memory, as
-        kernels behind convolutions read them.
-        """
-        steps: list[nn.Module] = []
-        for units in hidden:
-            steps += [self.dense(features, units), nn.ReLU(inplace=True)]
-            features = units
-        if input_major:
-            first = next(steps[0].parameters())
-            first.data = first.data.t().contiguous().t()
-        return DenseStream(*steps) if self.kernels == "native" else nn.Sequential(*steps)
