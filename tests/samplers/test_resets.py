@@ -17,7 +17,7 @@ from scanline.algorithms import pixels, ppo
 from scanline.engines import Engine, EngineSettings
 from scanline.recipes import find
 from scanline.records import Acted, Experience, Slot
-from scanline.samplers import LockstepSampler, RestingEngine, SamplingSettings, inner_settings
+from scanline.samplers import DeferredResetEngine, LockstepSampler, SamplingSettings, inner_settings
 from scanline.stores import RolloutSettings, RolloutStore
 
 NUM_ENVS, NUM_STEPS = 6, 9
@@ -63,7 +63,7 @@ def sampler(kind: Kind, mode: str, reserves: int = 2, num_groups: int = 1) -> Lo
     if mode == "inline":
         return LockstepSampler(engines.build(name, settings), seed=4)
     inner = inner_settings(settings, reserves if mode == "reserve" else 0)
-    return LockstepSampler(RestingEngine(engines.build(name, inner), settings), seed=4)
+    return LockstepSampler(DeferredResetEngine(engines.build(name, inner), settings), seed=4)
 
 
 def collect(made: LockstepSampler, num_slots: int) -> list[Slot]:
@@ -196,14 +196,14 @@ class Observed:
 
     def __init__(self, inner: Engine) -> None:
         self._inner, self.resets = inner, Counter[bool]()
-        self.resting: RestingEngine | None = None
+        self.deferred: DeferredResetEngine | None = None
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
 
     def reset(self, *args: Any, **named: Any) -> None:
-        assert self.resting is not None
-        self.resets[self.resting._plays] += 1
+        assert self.deferred is not None
+        self.resets[self.deferred._plays] += 1
         self._inner.reset(*args, **named)
 
 
@@ -211,12 +211,12 @@ class Observed:
 def test_nothing_is_reset_while_others_play(mode: str, reserves: int) -> None:
     name, settings = catch()
     observed = Observed(engines.build(name, inner_settings(settings, reserves)))
-    resting = observed.resting = RestingEngine(observed, settings)  # type: ignore[arg-type]
-    made = LockstepSampler(resting, seed=4)
+    deferred = observed.deferred = DeferredResetEngine(observed, settings)  # type: ignore[arg-type]
+    made = LockstepSampler(deferred, seed=4)
     made.reset()
     observed.resets.clear()
     slots = collect(made, 12)
-    resting.snapshot()  # waits for the resets of the last pause
+    deferred.snapshot()  # waits for the resets of the last pause
     ended = sum(int((slot.terminated | slot.truncated).sum()) for slot in slots)
     assert observed.resets == {False: ended}
     assert ended > NUM_ENVS
@@ -232,17 +232,17 @@ def test_nothing_is_reset_while_others_play(mode: str, reserves: int) -> None:
 def test_a_snapshot_that_does_not_fit_changes_nothing(name: str, value: Any) -> None:
     made = sampler(catch, "reserve")
     made.reset()
-    resting = made.engine
-    *inner, own = resting.snapshot()
+    deferred = made.engine
+    *inner, own = deferred.snapshot()
     with np.load(io.BytesIO(own)) as saved:
         forged, parts = io.BytesIO(), dict(saved)
     np.savez(forged, **{**parts, name: np.asarray(value, parts[name].dtype)})
     with pytest.raises(ValueError, match="reserves and held environments does not fit"):
-        resting.restore([*inner, forged.getvalue()])
+        deferred.restore([*inner, forged.getvalue()])
     with pytest.raises(ValueError, match="no snapshot of an engine with reset_mode"):
-        resting.restore([*inner, b"nonsense"])
-    assert resting.snapshot()[:-1] == inner
-    resting.restore([*inner, own])
+        deferred.restore([*inner, b"nonsense"])
+    assert deferred.snapshot()[:-1] == inner
+    deferred.restore([*inner, own])
 
 
 def test_an_empty_reserve_resets_at_once() -> None:

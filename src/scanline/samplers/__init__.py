@@ -2,13 +2,13 @@
 
 from .dynamic import DynamicSampler, DynamicSettings
 from .lockstep import LockstepSampler, SamplingSettings
-from .resets import RestingEngine, inner_settings
+from .resets import DeferredResetEngine, inner_settings
 
 __all__ = [
+    "DeferredResetEngine",
     "DynamicSampler",
     "DynamicSettings",
     "LockstepSampler",
-    "RestingEngine",
     "SamplingSettings",
     "inner_settings",
 ]

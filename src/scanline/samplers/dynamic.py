@@ -310,7 +310,7 @@ class DynamicSampler:
     def drain_episodes(self) -> list[EpisodeEnd]:
         """Games finished since the last call."""
         with self._counting:
-            return self.episodes.drain()
+            return self.episodes.drain().records()
 
     def state(self) -> State:
         with self._counting:

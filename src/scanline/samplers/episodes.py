@@ -1,6 +1,6 @@
 """Episode totals: scores and lengths of whole games, counted where they happen.
 
-Takes rewards and ends of every step; gives an `EpisodeEnd` per finished game.
+Takes rewards and ends of every step; gives the totals of finished games, as arrays.
 Knows no engine and no learner.
 
 A lost life does not end a game, a clipped reward is no score. Games carry the number of games
@@ -9,11 +9,24 @@ started before them, so that statistics can count them in the order in which the
 
 from __future__ import annotations
 
-import math
+from typing import NamedTuple
 
 import numpy as np
 
 from ..records import Array, EpisodeEnd, State
+
+
+class EpisodeTotals(NamedTuple):
+    """Finished games, in the order of their ends: the fields of `EpisodeEnd`, each [N]."""
+
+    env: Array
+    score: Array
+    length_agent_steps: Array
+    started_at: Array
+
+    def records(self) -> list[EpisodeEnd]:
+        columns = (column.tolist() for column in self)
+        return [EpisodeEnd(*end) for end in zip(*columns, strict=True)]
 
 
 class Episodes:
@@ -24,7 +37,7 @@ class Episodes:
         self._length = np.zeros(num_envs, np.int64)
         self._started = np.arange(num_envs, dtype=np.int64)
         self._num_started = num_envs
-        self._finished: list[EpisodeEnd] = []
+        self._finished: list[EpisodeTotals] = []
 
     def note(self, envs: slice, raw_reward: Array, ended: Array, playing: Array | int = 1) -> None:
         """One step of the environments `envs`, of those that are playing; arrays are [b]."""
@@ -32,25 +45,24 @@ class Episodes:
         score += raw_reward
         length += playing
         if np.count_nonzero(ended):
-            for env in np.flatnonzero(ended) + envs.start:
-                self._finish(int(env))
+            self._finish(np.flatnonzero(ended) + envs.start)
 
     def note_steps(self, raw_reward: Array, ended: Array, playing: Array | None = None) -> None:
         """Steps [T, B] of all environments, of those that are playing."""
-        everybody = slice(0, len(self._score))
         if playing is None and not np.count_nonzero(ended):
             self._score += np.add.reduce(raw_reward, axis=0, dtype=np.float64)
             self._length += len(ended)
             return
+        all_envs = slice(0, len(self._score))
         for t in range(len(ended)):
-            self.note(everybody, raw_reward[t], ended[t], 1 if playing is None else playing[t])
+            self.note(all_envs, raw_reward[t], ended[t], 1 if playing is None else playing[t])
 
-    def _finish(self, env: int) -> None:
-        score, length = float(self._score[env]), int(self._length[env])
-        self._finished.append(EpisodeEnd(env, score, length, int(self._started[env])))
-        self._score[env], self._length[env] = 0.0, 0
-        self._started[env] = self._num_started
-        self._num_started += 1
+    def _finish(self, envs: Array) -> None:
+        totals = (self._score[envs], self._length[envs], self._started[envs])
+        self._finished.append(EpisodeTotals(envs, *totals))
+        self.restart(envs)
+        self._started[envs] = self._num_started + np.arange(len(envs))
+        self._num_started += len(envs)
 
     def restart(self, envs: Array) -> None:
         """Forgets what these environments have played of their current games."""
@@ -62,17 +74,21 @@ class Episodes:
         self._num_started, self._finished = len(self._started), []
 
     def abandon(self) -> None:
-        """The games in play will never end; new ones have begun in their place."""
-        for env in range(len(self._started)):
-            self._finished.append(EpisodeEnd(env, math.nan, 0, int(self._started[env])))
-            self._score[env], self._length[env] = 0.0, 0
-            self._started[env] = self._num_started + env
-        self._num_started += len(self._started)
+        """The games in play will never end, and have no score; new ones are in their place."""
+        self._score.fill(np.nan)
+        self._length.fill(0)
+        self._finish(np.arange(len(self._started)))
 
-    def drain(self) -> list[EpisodeEnd]:
+    def drain(self) -> EpisodeTotals:
         """Games finished since the last call."""
-        finished, self._finished = self._finished, []
-        return finished
+        totals = self._totals()
+        self._finished = []
+        return totals
+
+    def _totals(self) -> EpisodeTotals:
+        none = EpisodeTotals(np.zeros(0, np.int64), np.zeros(0), *np.zeros((2, 0), np.int64))
+        columns = zip(none, *self._finished, strict=True)
+        return EpisodeTotals(*(np.concatenate(column) for column in columns))
 
     def state(self) -> State:
         return {
@@ -80,10 +96,11 @@ class Episodes:
             "length": self._length.copy(),
             "started": self._started.copy(),
             "num_started": self._num_started,
-            "finished": [list(end) for end in self._finished],
+            "finished": self._totals()._asdict(),
         }
 
     def load(self, state: State) -> None:
         self._score[:], self._length[:] = state["score"], state["length"]
         self._started[:], self._num_started = state["started"], state["num_started"]
-        self._finished = [EpisodeEnd(*end) for end in state.get("finished", [])]
+        finished = state["finished"]
+        self._finished = [EpisodeTotals(*(np.asarray(finished[n]) for n in EpisodeTotals._fields))]

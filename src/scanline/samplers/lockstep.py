@@ -24,13 +24,13 @@ from ..engines.interface import Engine
 from ..interfaces import Policy
 from ..records import Array, EpisodeEnd, Slot, State, StepArrays, to_array
 from .episodes import Episodes
-from .resets import ResetMode, RestingEngine
-from .slot_views import Scratch, StackState, StepView
+from .resets import DeferredResetEngine, ResetMode
+from .slot_views import RolloutViews, Scratch, StackState, StepView
 
 DecorrelationDraw = Literal["up-to", "all"]
 
 Mark = Callable[[str], None]
-"""Told which part ('acting', 'environment', 'other') the time from now on belongs to."""
+"""Called with the part ('acting', 'environment', 'other') that the time from now on belongs to."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,36 +96,22 @@ class SamplingSettings:
         return self.num_reserves if self.reset_mode == "reserve" else 0
 
 
-@dataclass(frozen=True)
-class RolloutViews:
-    """Views of one slot, step by step: made once, used at every rollout."""
-
-    first: StackState
-    steps: list[list[StepView]]  # [T][group]
-    last: StackState
-    raw_reward: Array  # [T, B]
-    terminated: Array  # [T, B]
-    truncated: Array  # [T, B]
-
-
 class LockstepSampler:
     """Steps every environment T times per `collect`."""
 
     def __init__(self, engine: Engine, seed: int, mark: Mark = lambda part: None) -> None:
         self._engine, self._seed, self._mark = engine, seed, mark
-        self._resting = engine if isinstance(engine, RestingEngine) else None
+        self._deferred = engine if isinstance(engine, DeferredResetEngine) else None
         settings, spaces = engine.settings, engine.spaces
-        self._num_envs, self._size = settings.num_envs, settings.group_size
-        self._groups = [
-            slice(g * self._size, (g + 1) * self._size) for g in range(settings.num_groups)
-        ]
-        ids = settings.first_env_id + np.arange(self._num_envs)
-        self._draws = [random.EnvStream(seed, "act", ids[envs]) for envs in self._groups]
+        self._num_envs, size = settings.num_envs, settings.group_size
+        self._groups = [slice(g * size, (g + 1) * size) for g in range(settings.num_groups)]
+        self._env_ids = settings.first_env_id + np.arange(self._num_envs)
+        self._draws = [random.EnvStream(seed, "act", self._env_ids[envs]) for envs in self._groups]
         self._episodes = Episodes(self._num_envs)
         self._env_steps = 0
         self.games_go_on = True
         """Whether the games in play are those of the state that was loaded."""
-        self._edge = StackState.of(Slot.allocate(spaces, 0, self._num_envs, {}), 0)
+        self._newest = StackState.of(Slot.allocate(spaces, 0, self._num_envs, {}), 0)
         self._scratch = Scratch.allocate(spaces, self._num_envs)
         self._views: WeakKeyDictionary[Slot, RolloutViews] = WeakKeyDictionary()
 
@@ -146,7 +132,7 @@ class LockstepSampler:
             self._scratch.keep_starts(scratch, 0, envs, arrays[group].depth)
         starts = self._starts(decorrelation_agent_steps, decorrelation_draw)
         self._decorrelate(scratch, arrays, decorrelation_agent_steps, starts)
-        StackState.of(scratch, 1).copy_to(self._edge)
+        StackState.of(scratch, 1).copy_to(self._newest)
 
     def abandon(self) -> None:
         """Starts new games in place of those in play, which will never end."""
@@ -157,8 +143,7 @@ class LockstepSampler:
         """Step [B] at which each game begins anew; -1 where it goes on from the reset."""
         if draw == "all":
             return np.full(self._num_envs, -1)
-        ids = np.arange(self._num_envs) + self._engine.settings.first_env_id
-        chance = random.uniforms(self._seed, "decorrelate", ids, 0)[:, 0]
+        chance = random.uniforms(self._seed, "decorrelate", self._env_ids, 0)[:, 0]
         starts: Array = most_steps - (chance * (most_steps + 1)).astype(np.int64)
         return starts
 
@@ -166,17 +151,17 @@ class LockstepSampler:
         self, slot: Slot, arrays: list[StepArrays], most_steps: int, starts: Array
     ) -> None:
         """Every game begins at its own step and then plays random actions until the last."""
-        ids = np.arange(self._num_envs) + self._engine.settings.first_env_id
         num_actions = self._engine.spaces.num_actions
         before, after = StackState.of(slot, 0), StackState.of(slot, 1)
         for step in range(most_steps):
-            drawn = random.uniforms(self._seed, "decorrelate", ids, step + 1)[:, 0]
+            drawn = random.uniforms(self._seed, "decorrelate", self._env_ids, step + 1)[:, 0]
             actions = (drawn * num_actions).astype(np.int64)
             for group, envs in enumerate(self._groups):
-                if (starts[envs] == step).any():
-                    self._engine.reset(group, arrays[group], starts[envs] == step)
+                begins = starts[envs] == step
+                if begins.any():
+                    self._engine.reset(group, arrays[group], begins)
                     self._scratch.keep_starts(slot, 0, envs, arrays[group].depth)
-                    self._episodes.restart(np.flatnonzero(starts[envs] == step) + envs.start)
+                    self._episodes.restart(np.flatnonzero(begins) + envs.start)
             after.copy_to(before)
             for group, envs in enumerate(self._groups):
                 self._engine.send(group, actions[envs])
@@ -192,46 +177,46 @@ class LockstepSampler:
         """Fills the slot: T steps of every environment, and the observation after the last."""
         views = self._views_of(into)
         self._begin(into, views)
-        before: list[StepView] = []
+        sent: list[StepView] = []
         agent_steps = into.agent_steps
         for step in views.steps:
-            for group, place in enumerate(step):
-                if before:
-                    self._receive(into, before[group])
-                self._act(policy, place, agent_steps)
-            before, agent_steps = step, agent_steps + into.agent_steps_per_step
-        for place in before:
-            self._receive(into, place)
-        if self._resting is not None:
-            self._resting.rest()
+            for group, view in enumerate(step):
+                if sent:
+                    self._receive(into, sent[group])
+                self._act(policy, view, agent_steps)
+            sent, agent_steps = step, agent_steps + into.agent_steps_per_step
+        for view in sent:
+            self._receive(into, view)
+        if self._deferred is not None:
+            self._deferred.end_rollout()
         self._count(into, views)
-        views.last.copy_to(self._edge)
+        views.last.copy_to(self._newest)
         self._mark("other")
         return into
 
     def drain_episodes(self) -> list[EpisodeEnd]:
         """Games finished since the last call."""
-        return self._episodes.drain()
+        return self._episodes.drain().records()
 
-    def _act(self, policy: Policy, place: StepView, agent_steps: int) -> None:
-        observations = place.observation_view.observations()
+    def _act(self, policy: Policy, view: StepView, agent_steps: int) -> None:
+        observations = view.observation_view.observations()
         self._mark("acting")
-        uniforms = self._draws[place.group].at(self._env_steps + place.t)
+        uniforms = self._draws[view.group].at(self._env_steps + view.t)
         acted = policy(observations, uniforms, agent_steps)
         actions = to_array(acted.actions)
         self._mark("environment")
-        self._engine.send(place.group, actions, place.arrays)
+        self._engine.send(view.group, actions, view.arrays)
         # What can wait does so until the engine is at work.
-        place.keep(actions, acted.columns, policy.version)  # acting may have found newer weights
+        view.keep(actions, acted.columns, policy.version)  # acting may have found newer weights
 
-    def _receive(self, slot: Slot, place: StepView) -> None:
-        truncated, envs = place.arrays.truncated, place.envs
-        self._engine.recv(place.group, place.arrays)
+    def _receive(self, slot: Slot, view: StepView) -> None:
+        truncated, envs = view.arrays.truncated, view.envs
+        self._engine.recv(view.group, view.arrays)
         if True in truncated.tobytes():
-            self._scratch.keep_finals(slot, place.t, envs, truncated)
-        self._scratch.keep_starts(slot, place.t, envs, place.arrays.depth)
-        if self._resting is not None:
-            slot.note_playing(place.t, envs, self._resting.playing[envs])
+            self._scratch.keep_finals(slot, view.t, envs, truncated)
+        self._scratch.keep_starts(slot, view.t, envs, view.arrays.depth)
+        if self._deferred is not None:
+            slot.note_playing(view.t, envs, self._deferred.playing[envs])
 
     def _count(self, slot: Slot, views: RolloutViews) -> None:
         """Counts the slot's steps, all together: between other work each would cost many times."""
@@ -240,48 +225,34 @@ class LockstepSampler:
         self._episodes.note_steps(views.raw_reward, views.terminated | views.truncated, valid)
 
     def _begin(self, slot: Slot, views: RolloutViews) -> None:
-        if self._resting is not None:
-            self._begin_held(self._resting)
-        self._edge.copy_to(views.first)
+        if self._deferred is not None:
+            self._begin_held(self._deferred)
+        self._newest.copy_to(views.first)
         slot.finals.clear()
 
-    def _begin_held(self, resting: RestingEngine) -> None:
-        """Environments that were held see the first frames of their new games."""
-        for place in resting.begin():
-            start = resting.start_of(place)
-            self._edge.frames[-1, place] = start.frame[0]
-            self._edge.depth[place], self._scratch.lives[place] = 1, start.lives[0]
+    def _begin_held(self, deferred: DeferredResetEngine) -> None:
+        """Environments that were held begin with the first frames of their new games."""
+        for env in deferred.begin_rollout():
+            start = deferred.start_of(env)
+            self._newest.frames[-1, env] = start.frame[0]
+            self._newest.depth[env], self._scratch.lives[env] = 1, start.lives[0]
             if self._engine.spaces.num_start_frames:
                 frames = torch.from_numpy(start.start_frames)
-                self._edge.starts.append(0, torch.tensor([place]), frames)
+                self._newest.starts.append(0, torch.tensor([env]), frames)
 
     def _views_of(self, slot: Slot) -> RolloutViews:
         """The slot's views; made once for each."""
         found = self._views.get(slot)
         if found is None:
-            found = self._views[slot] = self._new_views(slot)
+            found = self._views[slot] = RolloutViews.of(slot, self._groups, self._scratch)
         return found
-
-    def _new_views(self, slot: Slot) -> RolloutViews:
-        steps = [
-            [self._scratch.place(slot, t, group, envs) for group, envs in enumerate(self._groups)]
-            for t in range(slot.num_steps)
-        ]
-        return RolloutViews(
-            first=StackState.of(slot, 0),
-            steps=steps,
-            last=StackState.of(slot, slot.num_steps),
-            raw_reward=to_array(slot.raw_reward),
-            terminated=to_array(slot.terminated),
-            truncated=to_array(slot.truncated),
-        )
 
     def state(self) -> State:
         """Everything that the next `collect` depends on; environments only where they can tell."""
         state: State = {
-            "window": torch.from_numpy(self._edge.frames.copy()),
-            "depth": torch.from_numpy(self._edge.depth.copy()),
-            "starts": self._edge.starts.state(),
+            "window": torch.from_numpy(self._newest.frames.copy()),
+            "depth": torch.from_numpy(self._newest.depth.copy()),
+            "starts": self._newest.starts.state(),
             "env_steps": self._env_steps,
             "episodes": self._episodes.state(),
             "environments": None,
@@ -308,9 +279,9 @@ class LockstepSampler:
             self.abandon()
             return
         self._check_starts(state["starts"], depth)
-        np.copyto(self._edge.frames, to_array(state["window"]))
-        np.copyto(self._edge.depth, depth)
-        self._edge.starts.load(state["starts"])
+        np.copyto(self._newest.frames, to_array(state["window"]))
+        np.copyto(self._newest.depth, depth)
+        self._newest.starts.load(state["starts"])
         self._engine.restore(state["environments"])
 
     def _check_starts(self, starts: State, depth: Array) -> None:

@@ -1,10 +1,10 @@
-"""Resets out of the way: an engine whose ended environments wait, or are replaced, until a pause.
+"""Deferred resets: an engine whose ended environments wait, or are replaced, until learning begins.
 
 Takes an engine whose environments are groups of their own and are not reset by themselves; gives
-one with the sampler's groups. Between `begin` and `rest` an ended environment is held, and its
-steps are not played, or a reserve that has just been reset takes its place; `rest` resets what has
-ended in a thread, while others learn. Outside, ends are reset at once.
-Knows no policy and no store.
+one with the sampler's groups. Between `begin_rollout` and `end_rollout` an ended environment is
+held, and its steps are not played, or a reserve that has just been reset takes its place;
+`end_rollout` resets what has ended in a thread, while learning goes on. Outside, ends are reset at
+once. Knows no policy and no store.
 
 A game's start may take many frames, for which all environments of a lockstep would wait (Stooke and
 Abbeel 2018, section 4.1). Which instance is reset when depends on the steps alone, never on the
@@ -33,7 +33,7 @@ _ALL = np.ones(1, np.bool_)
 _NUMBERS = ("instance", "ready", "ended", "held")
 
 
-class RestingEngine:
+class DeferredResetEngine:
     """B environments played by B + R instances of an inner engine."""
 
     def __init__(self, inner: Engine, settings: EngineSettings) -> None:
@@ -46,10 +46,10 @@ class RestingEngine:
         assert inner.settings.autoreset == "disabled"
         self._swaps = num_instances > num_envs
         self._life_waits = settings.protocol.life_loss_presses
-        self._instance = list(range(num_envs))  # that plays in each place
+        self._instance = list(range(num_envs))  # that plays each environment
         self._ready = deque(range(num_envs, num_instances))  # reserves, reset and waiting
-        self._ended: list[int] = []  # instances to be reset in the next pause
-        self._held: list[int] = []  # places that are not played until then
+        self._ended: list[int] = []  # instances to be reset at the end of the rollout
+        self._held: list[int] = []  # environments that are not played until then
         self.playing = np.ones(num_envs, np.bool_)
         """Which environments played the step that was received last."""
         self._starts = StepArrays.allocate(self.spaces, num_instances)
@@ -57,8 +57,8 @@ class RestingEngine:
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="resets")
         self._resetting: Future[None] | None = None
 
-    def begin(self) -> list[int]:
-        """From now on ends wait for the next pause; gives the places that have new games."""
+    def begin_rollout(self) -> list[int]:
+        """From now on ends wait for `end_rollout`; gives the environments that have new games."""
         self._wait()
         self._plays = True
         fresh, self._held = self._held, []
@@ -67,69 +67,69 @@ class RestingEngine:
         self._ended = []
         return fresh
 
-    def rest(self) -> None:
-        """Resets what has ended, while the caller does something else."""
+    def end_rollout(self) -> None:
+        """Resets what has ended, in a thread, while the caller learns."""
         self._plays = False
         self._resetting = self._pool.submit(self._reset_all, list(self._ended))
 
-    def start_of(self, place: int) -> StepArrays:
-        """The first frame, and what belongs to it, of the game that has begun in a place."""
-        return _row(self._starts, self._instance[place])
+    def start_of(self, env: int) -> StepArrays:
+        """The first frame, and what belongs to it, of the game that an environment has begun."""
+        return _row(self._starts, self._instance[env])
 
     def reset(
         self, group: int, out: StepArrays, mask: Array | None = None, seed: int | None = None
     ) -> None:
         self._wait()
-        places = self._places(group)
-        for row, place in enumerate(places):
+        envs = self._envs_of(group)
+        for row, env in enumerate(envs):
             if mask is None or mask[row]:
-                self._inner.reset(self._instance[place], _row(out, row), seed=seed)
-        if mask is None and places[-1] == self.settings.num_envs - 1:
+                self._inner.reset(self._instance[env], _row(out, row), seed=seed)
+        if mask is None and envs[-1] == self.settings.num_envs - 1:
             self._held, self._ended = [], []
             for instance in self._ready:
                 self._inner.reset(instance, _row(self._starts, instance), seed=seed)
 
     def send(self, group: int, actions: Array, out: StepArrays | None = None) -> None:
-        for row, place in enumerate(self._places(group)):
-            self.playing[place] = place not in self._held
-            if self.playing[place]:
-                self._inner.send(self._instance[place], actions[row : row + 1])
+        for row, env in enumerate(self._envs_of(group)):
+            self.playing[env] = env not in self._held
+            if self.playing[env]:
+                self._inner.send(self._instance[env], actions[row : row + 1])
 
     def recv(self, group: int, out: StepArrays) -> None:
-        for row, place in enumerate(self._places(group)):
+        for row, env in enumerate(self._envs_of(group)):
             own = _row(out, row)
-            if not self.playing[place]:
-                self._stand_still(place, own)
+            if not self.playing[env]:
+                self._repeat_last(env, own)
                 continue
-            self._inner.recv(self._instance[place], own)
+            self._inner.recv(self._instance[env], own)
             if own.terminated[0] or own.truncated[0]:
                 np.copyto(own.final_frame, own.frame)
-                self._end(place, own)
+                self._end(env, own)
             elif own.life_lost[0] and self._life_waits:
-                self._inner.reset(self._instance[place], self.start_of(place), _ALL)
-                _show(self.start_of(place), own)
+                self._inner.reset(self._instance[env], self.start_of(env), _ALL)
+                _copy_start(self.start_of(env), own)
 
-    def _end(self, place: int, out: StepArrays) -> None:
-        instance = self._instance[place]
+    def _end(self, env: int, out: StepArrays) -> None:
+        instance = self._instance[env]
         if self._plays and self._ready:
             self._ended.append(instance)
-            self._instance[place] = self._ready.popleft()
+            self._instance[env] = self._ready.popleft()
         elif self._plays and not self._swaps:
             self._ended.append(instance)
-            self._held.append(place)
-            _show(out, self.start_of(place))  # where it stands still until then
+            self._held.append(env)
+            _copy_start(out, self.start_of(env))  # where it stands still until then
             return
         else:
             self._inner.reset(instance, _row(self._starts, instance))
-        _show(self.start_of(place), out)
+        _copy_start(self.start_of(env), out)
 
-    def _stand_still(self, place: int, out: StepArrays) -> None:
+    def _repeat_last(self, env: int, out: StepArrays) -> None:
         """The last frame again, and nothing gained; the stack grows as in any step."""
         for field in (out.reward, out.raw_reward, out.terminated, out.truncated, out.life_lost):
             field[...] = 0
-        still = self.start_of(place)
+        still = self.start_of(env)
         np.minimum(still.depth + np.uint8(1), self.spaces.stack, out=still.depth, casting="unsafe")
-        _show(still, out)
+        _copy_start(still, out)
 
     def poll(self, timeout_seconds: float) -> list[int]:
         raise EngineError("Groups of an engine with reset_mode are waited for in their order.")
@@ -138,7 +138,7 @@ class RestingEngine:
         return {}
 
     def snapshot(self) -> list[bytes]:
-        """The instances', and one of what is played where."""
+        """The instances', and one of which instance plays which environment."""
         self._wait()
         numbers = {name: np.array(getattr(self, f"_{name}"), np.int64) for name in _NUMBERS}
         starts = {f.name: getattr(self._starts, f.name) for f in fields(StepArrays)}
@@ -171,11 +171,11 @@ class RestingEngine:
         if any(own[name].ndim != 1 or own[name].dtype != np.int64 for name in _NUMBERS):
             return False
         instance, ready, ended, held = (own[name].tolist() for name in _NUMBERS)
-        everyone = [*instance, *ready, *(ended if self._swaps else ())]
+        instances = [*instance, *ready, *(ended if self._swaps else ())]
         return (
-            sorted(everyone) == list(range(self._inner.settings.num_envs))
+            sorted(instances) == list(range(self._inner.settings.num_envs))
             and len(instance) == self.settings.num_envs
-            and set(ended) <= set(everyone)
+            and set(ended) <= set(instances)
             and set(held) <= set(range(self.settings.num_envs))
             and bool(np.all((own["depth"] >= 1) & (own["depth"] <= self.spaces.stack)))
         )
@@ -184,7 +184,7 @@ class RestingEngine:
         self._pool.shutdown(wait=True)
         self._inner.close()
 
-    def _places(self, group: int) -> range:
+    def _envs_of(self, group: int) -> range:
         size = self.settings.group_size
         return range(group * size, (group + 1) * size)
 
@@ -193,7 +193,7 @@ class RestingEngine:
             self._inner.reset(instance, _row(self._starts, instance))
 
     def _wait(self) -> None:
-        """Until the resets of the last pause are done; each has the engine's own time limit."""
+        """Until the resets of the last rollout are done; each has the engine's own time limit."""
         if self._resetting is not None:
             self._resetting.result()
             self._resetting = None
@@ -225,6 +225,6 @@ def _row(arrays: StepArrays, row: int) -> StepArrays:
     return StepArrays(**parts)
 
 
-def _show(source: StepArrays, target: StepArrays) -> None:
+def _copy_start(source: StepArrays, target: StepArrays) -> None:
     for name in ("frame", "depth", "lives", "start_frames"):
         np.copyto(getattr(target, name), getattr(source, name))

@@ -1,15 +1,15 @@
-"""Where an engine writes, and what a truncated episode leaves: shared by all samplers.
+"""Views of a slot: where an engine and a policy write, and what is copied from slot to slot.
 
-Takes a slot and a range of its environments; gives the views that an engine and a policy fill.
-Knows no engine, schedule or policy.
+Takes a slot and a range of its environments; gives NumPy views of one step, of the newest stacks
+and of the whole rollout. Knows no engine, schedule or policy.
 
-A slot is filled thousands of times and a view costs as much as a step's own work, so the views of a
-place in it are made once.
+A slot is filled thousands of times and a view costs as much as a step's own work, so all views are
+made once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,7 +22,7 @@ from ..records import Array, Slot, Spaces, StepArrays, to_array
 
 @dataclass(frozen=True)
 class StepView:
-    """One step of some environments in a slot: what they see, and where the step is written."""
+    """One step of some environments in a slot: their observations, and where it is written."""
 
     t: int
     group: int
@@ -43,8 +43,8 @@ class StepView:
 
 @dataclass(frozen=True)
 class StackState:
-    """The newest S frames of all environments, their depths, and what fills those stacks that are
-    young: where two slots join."""
+    """The newest frames of all environments, their depths, and the start frames of young stacks:
+    what the next slot begins with."""
 
     frames: Array  # [S, B, *frame]
     depth: Array  # [B] uint8
@@ -70,7 +70,7 @@ class StackState:
 
 @dataclass(frozen=True)
 class Scratch:
-    """What an engine tells of a step and no slot keeps: [B] lives, [B, *frame] last frames, and
+    """Arrays that an engine writes and no slot keeps: [B] lives, [B, *frame] last frames, and
     [B, num_start_frames, *frame] frames that fill a new stack."""
 
     lives: Array
@@ -101,7 +101,7 @@ class Scratch:
             start_frames=self.start_frames[envs],
         )
 
-    def place(self, slot: Slot, t: int, group: int, envs: slice) -> StepView:
+    def step_view(self, slot: Slot, t: int, group: int, envs: slice) -> StepView:
         """Step t of a group, which is these environments."""
         return StepView(
             t=t,
@@ -129,3 +129,29 @@ class Scratch:
         depth = (slot.depth[t, numbers] + 1).clamp(max=slot.stack)
         padding = slot.padding_from(t + 1, ended)
         slot.finals.append(t, numbers, stacks.build(frames, depth, padding))
+
+
+@dataclass(frozen=True)
+class RolloutViews:
+    """Views of a whole slot, step by step."""
+
+    first: StackState
+    steps: list[list[StepView]]  # [T][group]
+    last: StackState
+    raw_reward: Array  # [T, B]
+    terminated: Array  # [T, B]
+    truncated: Array  # [T, B]
+
+    @classmethod
+    def of(cls, slot: Slot, groups: Sequence[slice], scratch: Scratch) -> RolloutViews:
+        return cls(
+            first=StackState.of(slot, 0),
+            steps=[
+                [scratch.step_view(slot, t, group, envs) for group, envs in enumerate(groups)]
+                for t in range(slot.num_steps)
+            ],
+            last=StackState.of(slot, slot.num_steps),
+            raw_reward=to_array(slot.raw_reward),
+            terminated=to_array(slot.terminated),
+            truncated=to_array(slot.truncated),
+        )

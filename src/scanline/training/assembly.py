@@ -29,7 +29,7 @@ from ..runs.leader import LeaderRun
 from ..runs.learners import Exchange, Following, Leading, PerLearner, Shared
 from ..runs.limits import Every
 from ..runs.replay_segments import ReplayRows
-from ..samplers import LockstepSampler, RestingEngine, SamplingSettings, inner_settings
+from ..samplers import DeferredResetEngine, LockstepSampler, SamplingSettings, inner_settings
 from ..stores import (
     Replay,
     ReplaySettings,
@@ -110,7 +110,7 @@ def build_engine(plan: Plan, learners: Learners, pause: Pause | None) -> Engine:
     if sampling.reset_mode == "inline":
         return engines.build(plan.engine, wanted)
     inner = inner_settings(wanted, sampling.reserves, learners.rank)
-    return RestingEngine(engines.build(plan.engine, inner), wanted)
+    return DeferredResetEngine(engines.build(plan.engine, inner), wanted)
 
 
 def share(plan: Plan, learners: Learners) -> dict[str, Any]:
