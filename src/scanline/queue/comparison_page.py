@@ -142,7 +142,7 @@ def _per_game(figures: Figures) -> str:
         for row in figures.per_game
     ]
     columns = ["game", "group", "runs", *names, "mean, human-normalised"]
-    cells = table(columns, rows, words=2)
+    cells = table(columns, rows, num_left=2)
     num_games = len({row.game for row in figures.per_game})
     if num_games <= _MOST_OPEN_GAMES:
         return cells
@@ -174,7 +174,7 @@ def _pairs(kind: str, improvements: Sequence[Improvement]) -> str:
     columns = ["X", "Y", "P(X > Y)", "games"]
     about = "Chance that a run of X scores higher than one of Y on the same game; ties count half."
     heading = f"<h3>Probability of improvement, {kind} score</h3>"
-    return heading + table(columns, rows, words=2) + _sub(about)
+    return heading + table(columns, rows, num_left=2) + _sub(about)
 
 
 def _profile(figures: Figures, names: Sequence[str]) -> str:
@@ -242,7 +242,7 @@ def _runs(comparison: Comparison) -> str:
         for name, runs in comparison.groups.items()
         for run in runs
     ]
-    inner = table(columns, rows, words=3)
+    inner = table(columns, rows, num_left=3)
     return f"<details><summary>all runs ({len(rows)})</summary>{inner}</details>"
 
 
@@ -250,7 +250,7 @@ def _left_out(comparison: Comparison) -> str:
     if not comparison.left_out:
         return ""
     rows = [[each.path, each.reason] for each in comparison.left_out]
-    return f"<h2>Left out ({len(rows)})</h2>" + table(["run", "reason"], rows, numbers=False)
+    return f"<h2>Left out ({len(rows)})</h2>" + table(["run", "reason"], rows, num_left=2)
 
 
 def _footer(comparison: Comparison) -> str:

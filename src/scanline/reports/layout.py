@@ -50,16 +50,14 @@ def section(title: str, pictures: Iterable[str]) -> str:
     return f'<h2>{title}</h2><div class="charts">{"".join(drawn)}</div>'
 
 
-def table(
-    columns: Sequence[str], rows: Sequence[Sequence[str]], numbers: bool = True, words: int = 1
-) -> str:
-    """Cells of text; all but the first `words` columns are numbers, unless none is.
+def table(columns: Sequence[str], rows: Sequence[Sequence[str]], num_left: int = 1) -> str:
+    """Cells of text; columns after the first `num_left` are numbers, aligned to the right.
 
     A table that is wider than the page scrolls by itself.
     """
 
     def line(cells: Sequence[str], tag: str) -> str:
-        kinds = ["" if n < words or not numbers else ' class="number"' for n in range(len(cells))]
+        kinds = ["" if n < num_left else ' class="number"' for n in range(len(cells))]
         texts = zip(kinds, cells, strict=True)
         return f"<tr>{''.join(f'<{tag}{kind}>{escape(c)}</{tag}>' for kind, c in texts)}</tr>"
 

@@ -160,7 +160,7 @@ def _settings(runs: NamedRuns) -> str:
 
 
 def _folded(title: str, columns: Sequence[str], rows: Mapping[str, Sequence[str]]) -> str:
-    cells = table(columns, [[key, *row] for key, row in rows.items()], numbers=False)
+    cells = table(columns, [[key, *row] for key, row in rows.items()], num_left=2)
     return f"<details><summary>{title} ({len(rows)})</summary>{cells}</details>"
 
 

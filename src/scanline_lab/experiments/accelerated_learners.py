@@ -38,7 +38,7 @@ PAPER_GAIN = 6 / 8
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
+class AlgorithmRow:
     """One algorithm of the table."""
 
     recipe: str
@@ -52,25 +52,25 @@ class Row:
     """For 50 million steps with 1, 2, 4 and 8 GPUs of 5 cores each."""
 
 
-ROWS: Mapping[str, Row] = {
-    "A2C": Row(recipe="accelerated-a2c", family="a2c", paper_hours=(3.8, 2.2, 1.2, 0.59)),
-    "A3C": Row(
+ROWS: Mapping[str, AlgorithmRow] = {
+    "A2C": AlgorithmRow(recipe="accelerated-a2c", family="a2c", paper_hours=(3.8, 2.2, 1.2, 0.59)),
+    "A3C": AlgorithmRow(
         recipe="accelerated-a3c", family="a2c", central=True, paper_hours=(None, 2.4, 1.3, 0.65)
     ),
-    "PPO": Row(recipe="accelerated-ppo", family="ppo", paper_hours=(4.4, 2.6, 1.5, 1.1)),
-    "APPO": Row(
+    "PPO": AlgorithmRow(recipe="accelerated-ppo", family="ppo", paper_hours=(4.4, 2.6, 1.5, 1.1)),
+    "APPO": AlgorithmRow(
         recipe="accelerated-appo", family="ppo", central=True, paper_hours=(None, 2.8, 1.5, 0.71)
     ),
-    "DQN": Row(
+    "DQN": AlgorithmRow(
         recipe="accelerated-dqn", family="dqn", own_envs=False, paper_hours=(8.3, 4.8, 3.1, 2.6)
     ),
-    "Rainbow": Row(
+    "Rainbow": AlgorithmRow(
         recipe="accelerated-rainbow",
         family="dqn",
         own_envs=False,
         paper_hours=(14.1, 8.6, 6.6, 6.4),
     ),
-    "CatDQN": Row(
+    "CatDQN": AlgorithmRow(
         recipe="accelerated-categorical-dqn",
         family="categorical",
         own_envs=False,
@@ -132,7 +132,7 @@ def cells(scale: Scale) -> list[Cell]:
     ]
 
 
-def settings_of(row: Row, learners: int, sizes: Mapping[str, Any]) -> dict[str, Any]:
+def settings_of(row: AlgorithmRow, learners: int, sizes: Mapping[str, Any]) -> dict[str, Any]:
     """What differs from the recipe; a central store's recipe counts the environments of one."""
     changes = dict(sizes[row.family])
     if row.own_envs and not row.central:
@@ -240,7 +240,7 @@ def plot(scale: Scale, results: Results, path: Path) -> None:
         axes[0].legend(fontsize=7)
 
 
-def _paper_hours(row: Row) -> dict[int, float]:
+def _paper_hours(row: AlgorithmRow) -> dict[int, float]:
     pairs = zip(PAPER_LEARNERS, row.paper_hours, strict=True)
     return {num: value for num, value in pairs if value is not None}
 

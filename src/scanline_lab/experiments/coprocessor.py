@@ -1,8 +1,8 @@
 """A simulated coprocessor: waits where a device would compute.
 
-Takes a latency per call and a time per item; makes a function, or an algorithm's acting and
-learning, wait on the clock as if a device did its work. Knows no device; whatever is measured with
-it is simulated and must be labelled so.
+Takes a latency per call and a time per item; makes an algorithm's acting and learning wait on the
+clock as if a device did its work. Knows no device; whatever is measured with it is simulated and
+must be labelled so.
 
 Two costs, because devices have two. A call spends `seconds_per_call` on launch and transfer, in
 which other calls may be under way; then its items occupy the device for `seconds_per_item` each,
@@ -17,7 +17,6 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import ParamSpec, TypeVar
 
 from torch import Tensor, nn
 
@@ -37,9 +36,6 @@ from scanline.records import (
     Spaces,
     Views,
 )
-
-P = ParamSpec("P")
-R = TypeVar("R")
 
 LEARNING_ITEMS = 4
 """What learning from one step costs in items: a forward of the target, one of the live network, and
@@ -84,16 +80,6 @@ class SimulatedCoprocessor:
             self.num_calls += 1
             self.busy_seconds += work
             return self._free_at
-
-    def wrap(self, function: Callable[P, R], num_items: Callable[P, int]) -> Callable[P, R]:
-        """The same function, which afterwards waits as for a call with so many items."""
-
-        def waiting(*args: P.args, **kwargs: P.kwargs) -> R:
-            result = function(*args, **kwargs)
-            self.compute(num_items(*args, **kwargs))
-            return result
-
-        return waiting
 
 
 @dataclass(frozen=True)

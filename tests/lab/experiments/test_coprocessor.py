@@ -47,13 +47,6 @@ def test_latencies_overlap_and_items_queue() -> None:
     assert ends == [3.0, 4.0]
 
 
-def test_a_wrapped_function_gives_its_result_after_waiting() -> None:
-    fake = FakeTime()
-    double = device(fake).wrap(lambda xs: [2 * x for x in xs], num_items=len)
-    assert double([1, 2]) == [2, 4]
-    assert fake.now == 2.0
-
-
 def test_threads_wait_on_the_real_clock_side_by_side() -> None:
     simulated = SimulatedCoprocessor(0.05, 0.0)
     threads = [threading.Thread(target=simulated.compute, args=(1,)) for _ in range(8)]
