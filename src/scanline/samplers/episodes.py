@@ -16,7 +16,7 @@ import numpy as np
 from ..records import Array, EpisodeEnd, State
 
 
-class EpisodeTotals(NamedTuple):
+class FinishedEpisodes(NamedTuple):
     """Finished games, in the order of their ends: the fields of `EpisodeEnd`, each [N]."""
 
     env: Array
@@ -37,7 +37,7 @@ class Episodes:
         self._length = np.zeros(num_envs, np.int64)
         self._started = np.arange(num_envs, dtype=np.int64)
         self._num_started = num_envs
-        self._finished: list[EpisodeTotals] = []
+        self._finished: list[FinishedEpisodes] = []
 
     def note(self, envs: slice, raw_reward: Array, ended: Array, playing: Array | int = 1) -> None:
         """One step of the environments `envs`, of those that are playing; arrays are [b]."""
@@ -59,7 +59,7 @@ class Episodes:
 
     def _finish(self, envs: Array) -> None:
         totals = (self._score[envs], self._length[envs], self._started[envs])
-        self._finished.append(EpisodeTotals(envs, *totals))
+        self._finished.append(FinishedEpisodes(envs, *totals))
         self.restart(envs)
         self._started[envs] = self._num_started + np.arange(len(envs))
         self._num_started += len(envs)
@@ -79,16 +79,16 @@ class Episodes:
         self._length.fill(0)
         self._finish(np.arange(len(self._started)))
 
-    def drain(self) -> EpisodeTotals:
+    def drain(self) -> FinishedEpisodes:
         """Games finished since the last call."""
         totals = self._totals()
         self._finished = []
         return totals
 
-    def _totals(self) -> EpisodeTotals:
-        none = EpisodeTotals(np.zeros(0, np.int64), np.zeros(0), *np.zeros((2, 0), np.int64))
+    def _totals(self) -> FinishedEpisodes:
+        none = FinishedEpisodes(np.zeros(0, np.int64), np.zeros(0), *np.zeros((2, 0), np.int64))
         columns = zip(none, *self._finished, strict=True)
-        return EpisodeTotals(*(np.concatenate(column) for column in columns))
+        return FinishedEpisodes(*(np.concatenate(column) for column in columns))
 
     def state(self) -> State:
         return {
@@ -103,4 +103,6 @@ class Episodes:
         self._score[:], self._length[:] = state["score"], state["length"]
         self._started[:], self._num_started = state["started"], state["num_started"]
         finished = state["finished"]
-        self._finished = [EpisodeTotals(*(np.asarray(finished[n]) for n in EpisodeTotals._fields))]
+        self._finished = [
+            FinishedEpisodes(*(np.asarray(finished[n]) for n in FinishedEpisodes._fields))
+        ]

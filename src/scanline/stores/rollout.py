@@ -46,7 +46,7 @@ class RolloutSettings:
 
 
 class RolloutStore:
-    """One slot, committed by `put` and handed out as batches until the next `put`."""
+    """One slot, committed by `put` and given as batches until the next `put`."""
 
     def __init__(
         self, slot: Slot, settings: RolloutSettings, seed: int, first_env_id: int = 0
@@ -81,7 +81,7 @@ class RolloutStore:
     def batches(self) -> Iterator[Batch]:
         observations = self._view.observations()
         for chosen in self._order():
-            # Counted before it is given: whoever breaks off has learned from it.
+            # Counted before it is given: a learner that stops here has learned from it.
             update, self._num_updates = self._num_updates, self._num_updates + 1
             self._num_given += 1
             yield Batch(
