@@ -54,8 +54,8 @@ class Grouped(Protocol):
     def parameter_groups(self) -> Mapping[str, list[nn.Parameter]]: ...
 
 
-class Watch(Protocol):
-    """Who looks at an update: called right before and right after the parameters move."""
+class UpdateMonitor(Protocol):
+    """Measures an update: called right before and right after the parameters move."""
 
     metrics: Mapping[str, Tensor]
     """What was measured, by names of the log; complete after the step."""
@@ -102,7 +102,7 @@ class LocalParameters:
         all_reduce: AllReduce | None = None,
         build: BuildOptimiser | None = None,
         learning_rate: Schedule = lambda agent_steps: 0.0,
-        watch_at: Callable[[int], Watch | None] = lambda update: None,
+        watch_at: Callable[[int], UpdateMonitor | None] = lambda update: None,
     ) -> None:
         """`build` makes a group's optimiser where it is not to be a local one; `learning_rate` is
         that of `apply`, and `watch_at` gives what measures an update there, or None."""

@@ -73,7 +73,7 @@ class Peers(Protocol):
         """The run has failed here; says whether a checkpoint of it would still be complete."""
 
 
-class Alone:
+class NoPeers:
     """No other learners."""
 
     def begin(self, told: Beginning) -> None:
@@ -125,7 +125,7 @@ class LeaderRun:
     ) -> None:
         self.folder, self.progress, self.time_split = folder, progress, progress.time_split
         self.stop: Stop | None = None
-        self._limits, self._settings, self._peers = limits, settings, peers or Alone()
+        self._limits, self._settings, self._peers = limits, settings, peers or NoPeers()
         self._checkpoints = Checkpoints(folder.checkpoints, settings.checkpoints)
         self.signals = Signals()
         """What ends the run early, entered by the caller; set before `running`."""
