@@ -72,12 +72,12 @@ def fingerprint(row: str, engine: str) -> str:
 
 def one_learner(recipe: str, game: str, settings: dict[str, Any]) -> str:
     """Digest of the central weights that one learner leaves."""
-    from scanline.training import fleet
+    from scanline.training import central
 
-    settings |= {"num_learners": 1}
+    settings |= {"learners": 1}
     most = settings.pop("agent_steps")
 
-    class Board(fleet.Board):  # type: ignore[name-defined, misc]
+    class Counters(central.SharedCounters):  # type: ignore[name-defined, misc]
         @property
         def is_stopping(self) -> bool:
             return bool(self.total_agent_steps >= most)
@@ -88,28 +88,30 @@ def one_learner(recipe: str, game: str, settings: dict[str, Any]) -> str:
         def orders(self) -> Any:
             return iter([(0, None)])
 
-    fleet.Board = Board
+    central.SharedCounters = Counters
     plan = training.make_plan(recipe, game, live=False, **settings)
-    parts: Any = fleet.assemble_fleet(plan, lambda sentence: None)
+    prepared = training.prepared(plan, lambda part: None, lambda sentence: None)
+    runtime: Any = prepared.runtime
     try:
-        fleet.learn(Link(), *parts.fleet._args_of(0, parts.fleet))
-        return digest_of(parts.owner.state())
+        central.learn(Link(), prepared.plan, *runtime.arguments()[0])
+        return digest_of(runtime.saved()["parameters"].state())
     finally:
-        fleet.Board = Board.__base__
-        parts.close()
+        central.SharedCounters = Counters.__base__
+        runtime.close()
 
 
 def one_agent(recipe: str, game: str, settings: dict[str, Any]) -> str:
     """Digest of weights, optimiser and metrics after updates from one agent's segments."""
     settings |= {"num_envs": 4, "envs_per_agent": 4}
     plan = training.make_plan(recipe, game, live=False, **settings)
-    runtime: Any = training.prepared(plan, lambda part: None, lambda sentence: None)
-    threads, told = runtime.runtime.threads, []
+    prepared = training.prepared(plan, lambda part: None, lambda sentence: None)
+    runtime: Any = prepared.runtime
+    threads, told = runtime.threads, []
     receiver = WorkerThreads(stuck_seconds=60.0)
     try:
         threads.sampler.start(threads.store.slot, 1)
         receiver.repeat("receiver", 1, lambda: threads.sampler.receive(0.1))
-        published = runtime.runtime.published
+        published = runtime.published
         threads._tally.updated = lambda metrics, norms: told.append(
             (published.applied_at, {**metrics, **norms})
         )

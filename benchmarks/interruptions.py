@@ -106,7 +106,7 @@ def small(row: str) -> dict[str, Any]:
     if isinstance(recipe.pace, Concurrent):
         changes |= {"rollout_agent_steps": 10, "training_intensity": 3.2}
     if isinstance(recipe.exchange, CentralSettings):
-        changes |= {"num_learners": 2}
+        changes |= {"learners": 2}
     if "accelerated-dqn-async" in row:
         changes |= {"evaluate_every_agent_steps": 0}
     if "--learners" in row:

@@ -24,6 +24,7 @@ LEVELS = [
     },
     {"machine", "records", "settings"},
     {"interfaces"},
+    {"choices"},
     {"engines", "networks", "acting", "stores", "algorithms", "parameters", "reports"},
     {"samplers", "envs"},
     {"runs"},

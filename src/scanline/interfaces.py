@@ -53,6 +53,19 @@ class Algorithm(Protocol):
     def head(self) -> str:
         """The network head it needs: 'policy-value', 'q', 'dueling', 'categorical', ..."""
 
+    @property
+    def needs(self) -> frozenset[str]:
+        """What it needs of store, pace and exchange: 'fresh steps', 'rollouts', 'sequences',
+        'pairs', 'target', 'several losses', ... (`recipes/fit.py`)."""
+
+    @property
+    def gives(self) -> frozenset[str]:
+        """What the other choices of a recipe may rely on."""
+
+    @property
+    def losses(self) -> tuple[str, ...]:
+        """Names of the losses that `loss` gives, for networks that part their weights by them."""
+
     def columns(self, spaces: Spaces) -> Mapping[str, Column]:
         """Columns that `act` gives and the store must keep."""
 
@@ -92,6 +105,10 @@ class Store(Saved, Protocol):
     def batches(self) -> Iterator[Batch]:
         """What the learner may see now, from where the last call was left."""
 
+    keeps_rows: bool
+    """Whether it keeps rows that never change once written, so that a checkpoint appends the new
+    ones to files (`runs/replay_rows.py`); else `state` holds everything."""
+
     @property
     def owes(self) -> bool:
         """Whether `batches` would give one."""
@@ -104,8 +121,12 @@ Metric = Tensor | float
 """A detached scalar; a tensor may still be under way on its device."""
 
 
-class Parameters(Protocol):
+class Parameters(Saved, Protocol):
     """Owns the weights, and is the one place where they change."""
+
+    @property
+    def version(self) -> int:
+        """Updates so far."""
 
     def read(self) -> Views:
         """The parameter sets to use now."""
@@ -130,11 +151,20 @@ class Policy(Protocol):
         """Actions and columns for observations [b, S, *frame] and draws [b, 2]."""
 
 
-class Sampler(Protocol):
+class Sampler(Saved, Protocol):
     """Steps environments with a policy."""
+
+    games_go_on: bool
+    """Whether the games in play are those of the state that was loaded."""
+
+    def begin(self) -> None:
+        """Starts the games of a run that was not resumed."""
 
     def collect(self, policy: Policy, into: Slot) -> Slot:
         """Fills a slot; gives it, or another one that is full."""
+
+    def abandon(self) -> None:
+        """Starts new games in place of those in play, which will never end."""
 
     def drain_episodes(self) -> list[EpisodeEnd]:
         """Games finished since the last call."""
@@ -207,6 +237,10 @@ class BuildContext(Protocol):
         """Agent steps between two `commit`s of the store; 0 where a `put` is visible at once."""
 
     @property
+    def divides_batch(self) -> bool:
+        """Whether learners divide the batch of the settings among them."""
+
+    @property
     def mark(self) -> Callable[[str], Any]:
         """Called with what the time from now on belongs to: 'acting', 'environment', 'other'."""
 
@@ -223,6 +257,10 @@ class RuntimeContext(BuildContext, Protocol):
         """One per block of environments; built at the first call."""
 
     @property
+    def store(self) -> Store:
+        """Built at the first call."""
+
+    @property
     def parts(self) -> Parts:
         """The first sampler, policy, store, algorithm and parameters; built at the first call."""
 
@@ -231,9 +269,12 @@ class RuntimeContext(BuildContext, Protocol):
         """Why engine and device keep a resumed run from ending bit for bit like one that was never
         stopped; often empty."""
 
-    def surround(self, parts: Parts, run: Run) -> Parts:
+    def surround(self, parts: Parts, run: Any) -> Parts:
         """The same parts with what the plan and the run want around them: turns that can be left,
         time marks, the activation cache, instruments."""
+
+    def in_blocks(self, run: Run) -> Any:
+        """The run with the methods of a `runners.concurrent.BlockRun`."""
 
     def renewed(self, num_resumes: int) -> RuntimeContext:
         """After so many resumes, where games cannot go on: another engine with other games."""
@@ -252,7 +293,7 @@ class Runtime(Protocol):
     def begin(self, is_resumed: bool) -> None:
         """Starts games, threads and processes, before the clock of the run starts."""
 
-    def run(self, run: Run) -> None:
+    def run(self, run: Any) -> None:
         """The loop, as long as the run goes on."""
 
     def weights(self) -> tuple[Views, int]:

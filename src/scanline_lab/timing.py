@@ -27,9 +27,9 @@ from typing import Any, cast
 from scanline import networks, settings
 from scanline.runs.clock import EVALUATION, TimeSplit
 from scanline.runs.leader import LeaderRun
-from scanline.training import Attachments, Plan, learners, open_run, prepared
+from scanline.training import Attachments, Plan, PreparedRun, learners, open_run, prepared
 from scanline.training.attachments import Pause
-from scanline.training.train import Runnable, centrally, follow
+from scanline.training.train import follow
 
 _QUIET = {"live": False, "save_at_end": False, "save_every_minutes": 0, "save_every_agent_steps": 0}
 
@@ -95,7 +95,7 @@ def timed(
 ) -> Timing:
     """Runs a plan for a while and counts; with a limit about twice as long."""
     plan, time_split = settings.override(plan, _QUIET), time_split or TimeSplit()
-    plan, attached = learners.placed(centrally(plan)), attachments or Attachments()
+    plan, attached = learners.placed(plan), attachments or Attachments()
     if limit is not None:
         _refuse_followers(plan)
         attached = replace(attached, pause=attached.pause or Pause())
@@ -107,7 +107,7 @@ def timed(
         parts = prepared(plan, time_split.mark, lambda sentence: None, group, attached)
         try:
             run = open_run(parts, Path(folder) / "run", time_split=time_split)
-            with run.running(parts.saved(run), resume=False, begin=parts.begin):
+            with run.running(parts.saved(run), resume=False, begin=parts.runtime.begin):
                 _go_on(parts, run, warm_up)
                 if limit is None or attached.pause is None:
                     timing = _timed(parts, run, measured)
@@ -116,19 +116,19 @@ def timed(
                 run.leave()
                 return timing
         finally:
-            parts.close()
+            parts.runtime.close()
 
 
 def _refuse_followers(plan: Plan) -> None:
-    if plan.run.learners > 1:
+    if plan.learners > 1 and not plan.recipe.exchange.is_central:
         raise ValueError(
-            f"learners={plan.run.learners}: the environments of other learners cannot be paused; "
+            f"learners={plan.learners}: the environments of other learners cannot be paused; "
             "measure a limit with learners=1, or with a recipe that has a central store."
         )
 
 
 def _with_limit(
-    parts: Runnable, run: LeaderRun, measured: Stretch, limit: Limit, pause: Pause
+    parts: PreparedRun, run: LeaderRun, measured: Stretch, limit: Limit, pause: Pause
 ) -> Timing:
     """The run and the run without environments take turns."""
     runs, limits = list[Timing](), list[Timing]()
@@ -146,16 +146,16 @@ def _is_short(timing: Timing, stretch: Stretch) -> bool:
     return timing.agent_steps < stretch.agent_steps or timing.seconds < stretch.seconds
 
 
-def _timed(parts: Runnable, run: LeaderRun, stretch: Stretch) -> Timing:
-    before, noted = _Count.of(run), parts.note()
+def _timed(parts: PreparedRun, run: LeaderRun, stretch: Stretch) -> Timing:
+    before, noted = _Count.of(run), parts.runtime.note()
     _go_on(parts, run, stretch)
     timing = _timing(parts, run, before)
-    return replace(timing, note=since(noted, parts.note()))
+    return replace(timing, note=since(noted, parts.runtime.note()))
 
 
-def _go_on(parts: Runnable, run: LeaderRun, stretch: Stretch) -> None:
+def _go_on(parts: PreparedRun, run: LeaderRun, stretch: Stretch) -> None:
     """Whole turns, until the stretch is over."""
-    parts.loop(cast(LeaderRun, StretchRun(run, stretch)))
+    parts.runtime.run(cast(LeaderRun, StretchRun(run, stretch)))
 
 
 class StretchRun:
@@ -226,7 +226,7 @@ class _Count:
         return cls(time.perf_counter(), progress.agent_steps, progress.updates, split)
 
 
-def _timing(parts: Runnable, run: LeaderRun, before: _Count) -> Timing:
+def _timing(parts: PreparedRun, run: LeaderRun, before: _Count) -> Timing:
     after = _Count.of(run)
     split = {p: after.split_seconds[p] - s for p, s in before.split_seconds.items()}
     row = run.progress.last_row

@@ -135,7 +135,7 @@ def test_an_error_of_a_thread_is_raised_while_the_limit_is_measured(recipe: str,
 
 def test_learners_in_processes_of_their_own_all_go_on_without_environments() -> None:
     """A step takes 10 to 100 milliseconds, unless environments stand still."""
-    given = {"network": "mlp", "num_learners": 2, "uneven_seconds": 0.01, **QUIET}
+    given = {"network": "mlp", "learners": 2, "uneven_seconds": 0.01, **QUIET}
     timing = timed(
         training.make_plan("a3c-agents", CATCH, engine="gymnasium", **given),
         warm_up=Stretch(agent_steps=20),

@@ -265,7 +265,7 @@ def test_blocks_do_not_count_pixels() -> None:
 
 
 def test_exchanges_and_paces_that_do_not_fit_are_refused() -> None:
-    central = CentralSettings(num_learners=2)
+    central = CentralSettings(learners=2)
     for name, words in (
         ("fast-dqn", "use pace=Alternate"),
         ("cule-vtrace", "was built for rollouts and replays"),

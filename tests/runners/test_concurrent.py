@@ -14,9 +14,8 @@ import scanline
 from scanline.acting import RandomPolicy
 from scanline.parameters import LocalParameters
 from scanline.records import EpisodeEnd
-from scanline.runners.concurrent import GameNumbers
 from scanline.runs.checkpoint import load_latest
-from scanline.samplers import LockstepSampler
+from scanline.samplers import GameNumbers, LockstepSampler
 from scanline.stores import Replay
 
 CATCH = "scanline/Catch-v0"

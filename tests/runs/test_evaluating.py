@@ -32,7 +32,7 @@ SMALL = {
 }
 
 
-def train(out: Path, **changes: Any) -> scanline.training.Run:
+def train(out: Path, **changes: Any) -> scanline.training.TrainedRun:
     return scanline.train(
         "accelerated-dqn", CATCH, out=out, say=lambda sentence: None, **{**SMALL, **changes}
     )

@@ -11,7 +11,7 @@ import scanline
 from scanline.algorithms import Dqn
 from scanline.parameters import LocalParameters, OptimiserSettings
 from scanline.recipes import Recipe
-from scanline.runners.alternate import Alternate
+from scanline.runners.synchronous import Alternate
 from scanline.runs.limits import Every, Limits, SaveSchedule, SaveSettings
 from scanline.stores import ReplaySettings
 

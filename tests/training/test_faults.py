@@ -36,7 +36,7 @@ ENDS_WITHIN_SECONDS = 20.0
 QUIET = {"live": False, "tensorboard": False, "torch_threads": 1, "say": lambda sentence: None}
 SMALL = {"network": "mlp", "agent_steps": 10_000_000, "log_every_agent_steps": 200, **QUIET}
 RECIPES: dict[str, dict[str, Any]] = {
-    "accelerated-a3c": {"num_learners": 2, "num_envs": 4, "decorrelation_agent_steps": 0},
+    "accelerated-a3c": {"learners": 2, "num_envs": 4, "decorrelation_agent_steps": 0},
     "ga3c": {"num_envs": 8, "num_workers": 0},
 }
 

@@ -15,12 +15,11 @@ def test_ga3c_plays_pong_on_the_native_engine_with_an_agent_per_environment() ->
     )
     parts = training.prepared(plan, lambda part: None, say=lambda sentence: None)
     try:
-        assert isinstance(parts, training.FreeParts)
-        engine = parts.runtime.threads.sampler.engine
+        engine = parts.context.engine
         assert isinstance(engine, NativeEngine)
         assert (engine.settings.num_groups, engine.settings.group_size) == (6, 1)
     finally:
-        parts.close()
+        parts.runtime.close()
     timing = timed(
         plan,
         warm_up=Stretch(agent_steps=50),

@@ -168,7 +168,7 @@ def test_a_signal_ends_evaluation_games_at_once_and_they_are_played_again(
     [
         ("accelerated-a2c", {"decorrelation_agent_steps": 10**7}),
         ("fast-dqn", {**BLOCK, "learning_starts_agent_steps": 10**9}),
-        ("accelerated-a3c", {"decorrelation_agent_steps": 10**7, "num_learners": 2}),
+        ("accelerated-a3c", {"decorrelation_agent_steps": 10**7, "learners": 2}),
     ],
 )
 def test_a_signal_ends_a_warm_start(recipe: str, settings: dict[str, Any], tmp_path: Path) -> None:

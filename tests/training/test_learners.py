@@ -64,9 +64,9 @@ def train(recipe: str, out: Path, learners: int = 2, **changes: Any) -> Path:
 def first_weights(recipe: str) -> dict[str, torch.Tensor]:
     """Those of a run that has not begun."""
     plan = training.make_plan(recipe, CATCH, **changes_of(recipe))
-    parts = training.assemble(plan, lambda part: None, say=lambda sentence: None)
-    parts.close()
-    return parts.parameters.network.state_dict()
+    prepared = training.prepared(plan, lambda part: None, say=lambda sentence: None)
+    prepared.runtime.close()
+    return prepared.context.network.state_dict()
 
 
 @pytest.fixture(scope="module", params=list(RECIPES))

@@ -112,7 +112,7 @@ def test_two_learners_listen_on_loopback_and_leave_no_variable_behind(tmp_path: 
 def test_learners_of_a_central_store_listen_on_nothing(tmp_path: Path) -> None:
     row = own_recipe(tmp_path, "accelerated-a3c")
     alone = {"decorrelation_agent_steps": 0, "num_workers": 0, "agent_steps": 200}
-    changes = {**SMALL, **alone, "num_learners": 1, "patience": 4}
+    changes = {**SMALL, **alone, "learners": 1, "patience": 4}
     with watched() as found:
         scanline.train(row, CATCH, out=tmp_path / "run", **changes)
     assert found == set()

@@ -32,7 +32,7 @@ REPLAY = {
 }
 """The replay recipes in small: a target and an exploration that fit a game of seconds."""
 GA3C = {"num_envs": 16, "learning_rate": 3e-3, "epsilon": 1e-3}
-LEARNERS = {"num_learners": 2, "decorrelation_agent_steps": 0}
+LEARNERS = {"learners": 2, "decorrelation_agent_steps": 0}
 ONE_BALL = "one_ball:OneBall-v0"
 ATTEMPTS_OF_RACES = 2
 """Learners that write over each other settle on one action now and then, one run in some twenty."""
@@ -74,7 +74,7 @@ def test_a_recipe_solves_the_toy_game(tmp_path: Path, recipe: str, changes: dict
         ("ga3c", GA3C | {"separate_losses": True, "min_policy": 1e-3}),
         (
             "a3c-agents",
-            {"num_learners": 2, "learning_rate": 5e-3, "anneal": "none", "epsilon": 1e-3},
+            {"learners": 2, "learning_rate": 5e-3, "anneal": "none", "epsilon": 1e-3},
         ),
         ("accelerated-a3c", LEARNERS | {"learning_rate": 3e-3}),
         (

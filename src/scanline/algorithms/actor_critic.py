@@ -89,6 +89,11 @@ class ActorCritic(PixelNormalising):
             )
 
     @property
+    def needs(self) -> frozenset[str]:
+        separate = ("several losses",) if self.separate_losses else ()
+        return super().needs | {"fresh steps", *separate}
+
+    @property
     def losses(self) -> tuple[str, ...]:
         """Names of the losses, each of which moves all weights."""
         return ("policy", "value") if self.separate_losses else ("all",)

@@ -35,6 +35,10 @@ class QLearning(PixelNormalising):
     """Whether the network has separate streams for value and advantage."""
 
     @property
+    def needs(self) -> frozenset[str]:
+        return super().needs | {"pairs", "target"}
+
+    @property
     def evaluation_choice(self) -> Choice:
         return self.exploration.evaluation_choice
 

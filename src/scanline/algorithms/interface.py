@@ -29,6 +29,14 @@ class Defaults:
         return "policy-value"
 
     @property
+    def needs(self) -> frozenset[str]:
+        return frozenset()
+
+    @property
+    def gives(self) -> frozenset[str]:
+        return frozenset()
+
+    @property
     def losses(self) -> tuple[str, ...]:
         """Names of the losses, each of which moves all weights."""
         return ("all",)

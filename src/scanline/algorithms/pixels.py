@@ -34,6 +34,11 @@ class PixelNormalising(Defaults):
     normalise_pixels: bool = False
     """Whether pixels get mean 0 and deviation 1, each by its own statistics over the run."""
 
+    @property
+    def needs(self) -> frozenset[str]:
+        statistics = ("running statistics", "equal statistics")
+        return frozenset(statistics if self.normalise_pixels else ())
+
     def init(self, spaces: Spaces) -> Mapping[str, Tensor]:
         return initial(spaces) if self.normalise_pixels else {}
 

@@ -71,6 +71,10 @@ class Ppo(PixelNormalising):
         if not self.clip_coef > 0.0:
             raise ValueError(f"clip_coef={self.clip_coef} must be positive; 0.1 or 0.2 is usual.")
 
+    @property
+    def needs(self) -> frozenset[str]:
+        return super().needs | {"rollouts"}
+
     def columns(self, spaces: Spaces) -> Mapping[str, Column]:
         return {"log_probability": Column(), "value": Column()}
 

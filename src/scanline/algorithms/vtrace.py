@@ -65,6 +65,10 @@ class Vtrace(PixelNormalising):
                 "1e-5 is usual."
             )
 
+    @property
+    def needs(self) -> frozenset[str]:
+        return super().needs | {"sequences"}
+
     def columns(self, spaces: Spaces) -> Mapping[str, Column]:
         return {"log_probability": Column()}
 

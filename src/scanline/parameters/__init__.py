@@ -5,11 +5,13 @@ Sees records.py, schedules.py and processes.py only: no network's layers, no alg
 local.py holds them in this process; optimisers.py says how a gradient becomes a step. all_reduce.py
 is what several learners agree on; central.py a store that they share, chunked.py how they step it,
 learner.py their own copies; published.py is what threads may read while one of them writes.
+exchange.py has the settings by which a recipe chooses among these.
 """
 
 from .all_reduce import LearnerLostError, Learners, LearnersDifferError, join
-from .central import Alone, CentralSettings, CentralStore, Layout, SharedStore, StoreStuckError
+from .central import CentralStore, Layout, SharedStore, StoreStuckError
 from .chunked import ChunkedStep, MultiStepAdam
+from .exchange import Alone, CentralSettings
 from .learner import CentralOwner, CentralParameters, shared_store
 from .local import AllReduce, Grouped, LocalParameters, NotFiniteGradientError
 from .optimisers import (

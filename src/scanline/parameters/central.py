@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -31,44 +31,21 @@ _GRAIN = 64
 does where the parameter is whole."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Alone:
-    """The weights are one learner's."""
+class CentralRule(Protocol):
+    """How learners move the central weights; `CentralSettings` in exchange.py."""
 
+    @property
+    def rule(self) -> str:
+        """'chunks' or 'multi-step-adam'."""
 
-@dataclass(frozen=True, kw_only=True)
-class CentralSettings:
-    """How learners share one set of weights."""
+    @property
+    def num_chunks(self) -> int: ...
 
-    num_learners: int = 0
-    """Learner processes on this machine; 0 for one per core that the system grants."""
-    rule: Literal["chunks", "multi-step-adam"] = "chunks"
-    """'chunks': every update moves the central weights; 'multi-step-adam': learners move their own
-    with Adam and merge now and then."""
-    num_chunks: int = 3
-    """Parts of the parameters with a lock each."""
-    sync_updates: int = 1
-    """Updates of a learner between two merges of multi-step Adam; 1 to 4 in the paper."""
-    poll_steps: int = 0
-    """Steps of every environment between two looks at the central weights while acting; 0 for
-    none: a learner sees them when it updates."""
-    lock_seconds: float = 60.0
-    """Longest wait for a lock before a learner counts as stuck, in seconds."""
+    @property
+    def sync_updates(self) -> int: ...
 
-    def __post_init__(self) -> None:
-        for name, least in (("num_learners", 0), ("num_chunks", 1), ("sync_updates", 1)):
-            if getattr(self, name) < least:
-                raise ValueError(f"{name}={getattr(self, name)} must be at least {least}.")
-        if self.poll_steps < 0 or self.lock_seconds <= 0:
-            raise ValueError(
-                f"poll_steps={self.poll_steps} must not be negative and "
-                f"lock_seconds={self.lock_seconds} must be above 0."
-            )
-        if self.rule == "chunks" and self.sync_updates != 1:
-            raise ValueError(
-                f"sync_updates={self.sync_updates} belongs to rule='multi-step-adam'; "
-                "with 'chunks' every update is central."
-            )
+    @property
+    def lock_seconds(self) -> float: ...
 
 
 class StoreStuckError(RuntimeError):
@@ -154,6 +131,10 @@ class CentralStore(Protocol):
 
     @property
     def layout(self) -> Layout: ...
+
+    @property
+    def updates(self) -> int:
+        """Updates of all learners so far."""
 
     def chunk(self, number: int) -> Chunk:
         """The tensors of a chunk, always the same ones."""

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from ..records import State
-from .central import CentralSettings, CentralStore, Chunk, visit
+from .central import CentralRule, CentralStore, Chunk, visit
 from .local import NotFiniteGradientError
 from .optimisers import STEP, Optimiser, OptimiserSettings, build_optimiser, memories, scale
 
@@ -71,7 +71,7 @@ class CentralOptimiser:
         store: CentralStore,
         group: str,
         parameters: Sequence[nn.Parameter],
-        settings: CentralSettings,
+        settings: CentralRule,
     ) -> None:
         self.store, self.flat, self._settings = store, FlatArray(parameters), settings
         self.numbers = store.layout.chunks_of(group)
@@ -156,7 +156,7 @@ class ChunkedStep(CentralOptimiser):
         group: str,
         parameters: Sequence[nn.Parameter],
         optimiser: OptimiserSettings,
-        settings: CentralSettings,
+        settings: CentralRule,
     ) -> None:
         super().__init__(store, group, parameters, settings)
         self._rate = 0.0
@@ -188,7 +188,7 @@ class MultiStepAdam(CentralOptimiser):
         group: str,
         parameters: Sequence[nn.Parameter],
         optimiser: OptimiserSettings,
-        settings: CentralSettings,
+        settings: CentralRule,
     ) -> None:
         if optimiser.kind != "adam" or optimiser.amsgrad:
             raise ValueError(

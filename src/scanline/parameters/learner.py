@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from ..interfaces import Metric
 from ..records import State, Views
-from .central import CentralSettings, CentralStore, Chunk, Layout, SharedStore, visit
+from .central import CentralRule, CentralStore, Chunk, Layout, SharedStore, visit
 from .chunked import CentralOptimiser, ChunkedStep, FlatArray, MultiStepAdam
 from .local import (
     LocalParameters,
@@ -33,7 +33,7 @@ from .optimisers import STEP, Optimiser, OptimiserSettings, memories
 def shared_store(
     network: nn.Module,
     optimiser: OptimiserSettings | Mapping[str, OptimiserSettings],
-    settings: CentralSettings,
+    settings: CentralRule,
     fds: tuple[int, int] | None = None,
 ) -> SharedStore:
     """The store of a network: a new one, or another process' by its `fds`."""
@@ -50,10 +50,11 @@ class CentralParameters(LocalParameters):
         network: nn.Module,
         optimiser: OptimiserSettings | Mapping[str, OptimiserSettings],
         store: CentralStore,
-        settings: CentralSettings,
+        settings: CentralRule,
         **options: Any,
     ) -> None:
         self._central: list[CentralOptimiser] = []
+        self._store = store
 
         def build(name: str, parameters: list[nn.Parameter], own: OptimiserSettings) -> Optimiser:
             rule = ChunkedStep if settings.rule == "chunks" else MultiStepAdam
@@ -67,6 +68,11 @@ class CentralParameters(LocalParameters):
     def waited_seconds(self) -> float:
         """Time spent waiting for locks so far."""
         return sum(each.waited_seconds for each in self._central)
+
+    @property
+    def store_updates(self) -> int:
+        """Updates of the store so far, all learners'."""
+        return self._store.updates
 
     @property
     def own_updates(self) -> int:

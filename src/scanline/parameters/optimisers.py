@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, get_args
+from typing import ClassVar, Literal, Protocol, get_args
 
 import torch
 from torch import Tensor
@@ -33,6 +33,8 @@ ScaleWithEnvs = Literal["none", "linear", "sqrt"]
 @dataclass(frozen=True, kw_only=True)
 class OptimiserSettings:
     """How gradients become steps."""
+
+    needs: ClassVar[frozenset[str]] = frozenset()
 
     kind: Kind = "rmsprop"
     """Which formula: 'rmsprop' or 'adam'."""
@@ -81,6 +83,10 @@ class OptimiserSettings:
             if not 0 <= weight < 1:
                 raise ValueError(f"{name} has {weight}, outside [0, 1); 0.99 is usual.")
         self._check_reader()
+
+    @property
+    def gives(self) -> frozenset[str]:
+        return frozenset({self.kind})
 
     def _check_reader(self) -> None:
         """A setting that the chosen formula never reads is refused, not ignored."""

@@ -18,14 +18,14 @@ import safetensors.torch
 from .. import training
 from ..files import disk_errors, json_object, replace_file, sha256
 from ..runs.checkpoint import load_latest
-from ..training import Plan, Run
+from ..training import Plan, TrainedRun
 from .cells import Cell
 
 FORMAT_VERSION = 1
 RESULT = "result.json"
 
 
-def write(cell: Cell, plan: Plan, run: Run) -> None:
+def write(cell: Cell, plan: Plan, run: TrainedRun) -> None:
     """Evaluates the newest weights of a run and writes its result."""
     record = {
         "format_version": FORMAT_VERSION,

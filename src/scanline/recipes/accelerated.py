@@ -13,7 +13,7 @@ import dataclasses
 
 from ..algorithms import ActorCritic, CategoricalDqn, Dqn, EpsilonGreedy, Ppo
 from ..parameters import CentralSettings, OptimiserSettings
-from ..runners.alternate import Alternate
+from ..runners.synchronous import Alternate
 from ..runs.evaluating import EvaluationSettings
 from ..samplers import SamplingSettings
 from ..stores import NStep, PrioritisedSampling, ReplaySettings, RolloutSettings, UniformSampling
@@ -76,6 +76,9 @@ _PPO = Recipe(
 _PER_ENV = UniformSampling(spread="per-env")
 """Several learners draw what one would draw."""
 
+_SAMPLING = SamplingSettings(
+    num_envs=32, rollout_agent_steps=4, num_groups=2, decorrelation_agent_steps=2_000
+)
 _DQN = Recipe(
     name="accelerated-dqn",
     summary="Stooke and Abbeel 2018: DQN on batches of 512, two groups of environments in turn.",
@@ -85,9 +88,7 @@ _DQN = Recipe(
     # As published but for the rate (A.3). The original sums over its batch; its 0.01 is that of a
     # sum, which for a mean of 512 is divided by 512 squared.
     optimiser=dataclasses.replace(usual.DQN.optimiser, learning_rate=7.5e-4, epsilon=0.01 / 512**2),
-    sampling=SamplingSettings(
-        num_envs=32, rollout_agent_steps=4, num_groups=2, decorrelation_agent_steps=2_000
-    ),
+    sampling=_SAMPLING,
     store=ReplaySettings(batch_size=512, sampling=_PER_ENV),
     pace=Alternate(target_agent_steps=10_000),
     evaluation=EvaluationSettings(
@@ -108,7 +109,7 @@ ROWS = (
         summary="Stooke and Abbeel 2018: Categorical DQN, 51 atoms, batches of 2,048.",
         algorithm=CategoricalDqn(exploration=_RARELY),
         optimiser=OptimiserSettings(kind="adam", learning_rate=4.2e-4, epsilon=0.01 / 2_048),
-        sampling=dataclasses.replace(_DQN.sampling, num_envs=64),
+        sampling=dataclasses.replace(_SAMPLING, num_envs=64),
         store=ReplaySettings(batch_size=2_048, sampling=_PER_ENV),
     ),
     dataclasses.replace(
@@ -136,7 +137,7 @@ ROWS = (
         _A2C,
         name="accelerated-a3c",
         summary="Stooke and Abbeel 2018: A2C learners of 16 environments on a central store.",
-        exchange=CentralSettings(num_learners=3, num_chunks=3),
+        exchange=CentralSettings(learners=3, num_chunks=3),
     ),
     dataclasses.replace(
         _PPO,
@@ -146,14 +147,12 @@ ROWS = (
         optimiser=OptimiserSettings(
             kind="adam", learning_rate=2.5e-4, epsilon=1e-5, max_grad_norm=0.5
         ),
-        exchange=CentralSettings(
-            num_learners=8, rule="multi-step-adam", sync_updates=2, poll_steps=64
-        ),
+        exchange=CentralSettings(learners=8, rule="multi-step-adam", sync_updates=2, poll_steps=64),
     ),
     dataclasses.replace(
         _DQN,
         name="accelerated-dqn-async",
         summary="Stooke and Abbeel 2018: DQN learners with a replay each, on a central store.",
-        exchange=CentralSettings(num_learners=4),
+        exchange=CentralSettings(learners=4),
     ),
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ..algorithms import ActorCritic, Dqn, EpsilonGreedy, Ppo, Vtrace
 from ..parameters import OptimiserSettings
-from ..runners.alternate import Alternate
+from ..runners.synchronous import Alternate
 from ..samplers import SamplingSettings
 from ..stores import NStep, ReplaySettings, RolloutSettings, WindowSettings
 from .recipe import Recipe

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..algorithms import ActorCritic, Dqn, Ppo
 from ..parameters import CentralSettings, OptimiserSettings
-from ..runners.alternate import Alternate
+from ..runners.synchronous import Alternate
 from ..samplers import SamplingSettings
 from ..stores import ReplaySettings, RolloutSettings
 from .recipe import Recipe
@@ -82,7 +82,7 @@ ROWS = (
             anneal="linear",
         ),
         sampling=SamplingSettings(num_envs=1, rollout_agent_steps=5),
-        exchange=CentralSettings(num_learners=0),
+        exchange=CentralSettings(),
         agent_steps=80_000_000,
     ),
 )

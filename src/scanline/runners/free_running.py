@@ -81,6 +81,9 @@ def collect(parts: Parts, run: Run) -> None:
 class FreeRunning:
     """Acting and learning at the same time, each as fast as it can."""
 
+    needs: ClassVar[frozenset[str]] = frozenset({"agents", "segments", "one learner"})
+    gives: ClassVar[frozenset[str]] = frozenset({"free threads", "pauses", "running statistics"})
+
     num_predictors: int = 2
     """Threads that decide for waiting agents."""
     num_trainers: int = 2
@@ -93,6 +96,8 @@ class FreeRunning:
     """Seconds without a sign of life after which a thread counts as stuck and the run ends."""
     controller: ControllerSettings = field(default_factory=ControllerSettings)
     target_agent_steps: ClassVar[int] = 0
+    staged_agent_steps: ClassVar[int] = 0
+    acts_with_target: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if self.num_predictors < 1 or self.num_trainers < 1 or self.start_agents < 0:
@@ -100,6 +105,17 @@ class FreeRunning:
                 f"num_predictors={self.num_predictors} and num_trainers={self.num_trainers} must "
                 f"be at least 1, start_agents={self.start_agents} at least 0."
             )
+
+    @property
+    def num_network_threads(self) -> int:
+        return self.num_predictors + self.num_trainers
+
+    def num_samplers(self, num_envs: int) -> int:
+        return 1
+
+    def check(self, sampling: Any, store: Any) -> None:
+        """Refuses a queue that can never hold what an update needs."""
+        sampling.check(store)
 
     def build(self, context: RuntimeContext) -> FreeRuntime:
         return FreeRuntime(self, context)

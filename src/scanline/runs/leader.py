@@ -60,13 +60,13 @@ class Beginning(NamedTuple):
 class Peers(Protocol):
     """Other learners of the same run."""
 
-    def begin(self, told: Beginning) -> None:
-        """Told first."""
+    def begin(self, beginning: Beginning) -> object:
+        """Says first how far the run is."""
 
     def gathered(self, ends: Sequence[EpisodeEnd]) -> Sequence[EpisodeEnd]:
         """The games that all learners have finished since the last call."""
 
-    def order(self, order: int) -> None:
+    def order(self, order: int) -> object:
         """Told before every turn and before a save: `GO`, `SAVE` or `STOP`."""
 
     def give_up(self) -> bool:
@@ -76,7 +76,7 @@ class Peers(Protocol):
 class NoPeers:
     """No other learners."""
 
-    def begin(self, told: Beginning) -> None:
+    def begin(self, beginning: Beginning) -> None:
         pass
 
     def gathered(self, ends: Sequence[EpisodeEnd]) -> Sequence[EpisodeEnd]:

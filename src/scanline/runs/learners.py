@@ -1,7 +1,7 @@
-"""Several learners as one run: who counts games, who saves what, who follows whom.
+"""Several learners as one run: one of them leads, the others follow.
 
-Takes the `Learners` of a run; gives the leading learner's side of a session, the session of a
-learner that follows, and parts that a checkpoint holds once per learner.
+Takes the `Learners` of a run; gives what they exchange at every turn, the run of a learner that
+follows, and parts that a checkpoint holds once per learner.
 Knows no algorithm and no way of starting processes.
 
 The leading learner decides everything that depends on the clock, on signals or on scores, and
@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from ..interfaces import Metric, Saved
 from ..parameters import Learners, LocalParameters
 from ..records import EpisodeEnd, Slot, State
-from .game_numbers import GameNumbers
+from ..samplers import GameNumbers
 from .garbage import frozen_garbage
 from .leader import GO, SAVE, STOP, Beginning, Growing
 from .progress import Progress
@@ -66,59 +66,66 @@ class Shared:
         self._part.load(self._learners.told(state))
 
 
-class Exchange:
-    """What learners tell each other at every turn, the same calls on every one of them."""
+class LearnerGroup:
+    """What learners exchange at every turn, by the same calls on every one of them.
+
+    To the run of the leading learner these are its `Peers`.
+    """
 
     def __init__(self, learners: Learners, parameters: LocalParameters, num_envs: int) -> None:
         """`num_envs`: environments of one learner."""
         self.learners, self._parameters, self._num_envs = learners, parameters, num_envs
+        self.games = GameNumbers(num_envs * learners.count)
 
-    def ordered(self, order: int = GO) -> int:
+    def begin(self, beginning: Beginning | None = None) -> Beginning:
+        """What the leading learner says first; the others hear it."""
+        said: Beginning = self.learners.told(beginning)
+        return said
+
+    def order(self, order: int = GO) -> int:
         """The leading learner's order; parameters are compared now and then, and when saved."""
         order = self.learners.ordered(order)
         network, version = self._parameters.network, self._parameters.version
         self.learners.check(network, version, now=order != GO)
         return order
 
-    def gathered(self, ends: Sequence[EpisodeEnd]) -> list[EpisodeEnd]:
+    def gathered(self, ends: Sequence[EpisodeEnd]) -> Sequence[EpisodeEnd]:
         """On the leading learner the games that all have finished, by global environments."""
         if not self.learners.total(len(ends)):
             return []
-        return [
+        return self.games.give(
             end._replace(env=rank * self._num_envs + end.env)
             for rank, theirs in enumerate(self.learners.gathered(list(ends)))
             for end in theirs
-        ]
-
-
-class Leading:
-    """The leading learner's side: the `Peers` of its session."""
-
-    def __init__(self, exchange: Exchange, numbers: GameNumbers) -> None:
-        self._exchange, self._numbers = exchange, numbers
-
-    def begin(self, told: Beginning) -> None:
-        self._exchange.learners.told(told)
-
-    def gathered(self, ends: Sequence[EpisodeEnd]) -> Sequence[EpisodeEnd]:
-        return self._numbers.give(self._exchange.gathered(ends))
-
-    def order(self, order: int) -> None:
-        self._exchange.ordered(order)
+        )
 
     def give_up(self) -> bool:
-        self._exchange.learners.is_whole = False
+        """The run has failed here: a checkpoint would lack the other learners' parts."""
+        self.learners.is_whole = False
         return False
 
+    def saved(self, parts: Mapping[str, Saved], anew: Callable[[], object]) -> dict[str, Saved]:
+        """Parts as a checkpoint of all learners holds them: parameters are equal on all of them,
+        every other part is each learner's own.
 
-class Following:
-    """What a session is to the loop of a learner that does not lead."""
+        `anew` starts new games where a checkpoint lacks those of a lost learner.
+        """
+        found: dict[str, Saved] = {
+            name: PerLearner(part, self.learners, anew if name == "sampler" else lambda: None)
+            for name, part in parts.items()
+        }
+        if self.learners.leads:
+            found["games"] = self.games
+        return {**found, "parameters": Shared(parts["parameters"], self.learners)}
 
-    def __init__(self, exchange: Exchange, progress: Progress) -> None:
+
+class FollowerRun:
+    """The run of a learner that does not lead."""
+
+    def __init__(self, group: LearnerGroup, progress: Progress) -> None:
         """Hears first how far the run is and where it lies."""
         self.progress, self.time_split = progress, progress.time_split
-        self._exchange = exchange
-        self._told: Beginning = exchange.learners.told()
+        self._group, self._beginning = group, group.begin()
         self._saved: Mapping[str, Saved] = {}
         self._signals = Signals(speaks=False)
         self.drain_episodes: Callable[[], Sequence[EpisodeEnd]] = list
@@ -126,11 +133,11 @@ class Following:
 
     def segments(self, name: str) -> Segments:
         """Rows of this learner, beside the leading learner's checkpoints."""
-        return Segments(self._told.segments, name)
+        return Segments(self._beginning.segments, name)
 
     @property
     def replay_segment_agent_steps(self) -> int:
-        return self._told.replay_segment_agent_steps
+        return self._beginning.replay_segment_agent_steps
 
     @contextmanager
     def running(
@@ -138,11 +145,11 @@ class Following:
     ) -> Iterator[None]:
         """Loads with the leading learner or begins anew, and saves with it at the end."""
         self._saved = saved
-        if self._told.resumed_at is None:
+        if self._beginning.resumed_at is None:
             begin(False)
         else:
-            self.progress.advance(self._told.resumed_at)
-            self.progress.turn = self._told.turn
+            self.progress.advance(self._beginning.resumed_at)
+            self.progress.turn = self._beginning.turn
             for part in saved.values():
                 part.load({})
         # Signals belong to the leading learner.
@@ -158,11 +165,11 @@ class Following:
 
     def breaks_off(self) -> bool:
         """Obeys in the midst of a turn."""
-        return self._exchange.ordered() == STOP
+        return self._group.order() == STOP
 
     def collected(self, slot: Slot) -> None:
         self.progress.advance(slot.num_steps * slot.agent_steps_per_step)
-        self._exchange.gathered(self.drain_episodes())
+        self._group.gathered(self.drain_episodes())
 
     def updated(self, metrics: Mapping[str, Metric], norms: Mapping[str, Metric]) -> None:
         """The leading learner logs its own."""
@@ -171,7 +178,7 @@ class Following:
         """The leading learner logs its own."""
 
     def _obey(self) -> int:
-        order = self._exchange.ordered()
+        order = self._group.order()
         for part in self._saved.values():
             if isinstance(part, Growing):
                 part.grow()

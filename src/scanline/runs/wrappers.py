@@ -19,7 +19,7 @@ from torch import Tensor
 from ..interfaces import Algorithm, Metric, Parts, Policy, Run, Store
 from ..networks import ActivationCache
 from ..records import Acted, Batch, EpisodeEnd, Experience, LossResult, Slot, Views
-from .clock import LEARNING, OTHER, TimeSplit
+from .clock import ENVIRONMENT, LEARNING, OTHER, TimeSplit
 from .instruments import Instruments
 from .progress import Progress
 
@@ -179,3 +179,24 @@ def in_turns(parts: Parts, run: LeavableRun, log_intensity: bool = False) -> Par
         store=TurnStore(parts.store, run, log_intensity),
         algorithm=TimedAlgorithm(parts.algorithm, run.time_split),
     )
+
+
+class InBlocks(Wrapper):
+    """A run whose turns are blocks that several samplers play."""
+
+    def begin_block(self) -> int:
+        """Agent steps before the block that begins, or that goes on."""
+        began_at: int = self._inner.progress.begin_turn().began_at
+        return began_at
+
+    def reached(self, agent_steps: int, is_learning: bool) -> None:
+        """Counts the steps inside of a block; the time passes for learning, or for playing."""
+        self._inner.time_split.mark(LEARNING if is_learning else ENVIRONMENT)
+        self._inner.progress.agent_steps = agent_steps
+
+    def end_block(self, lag_updates: int, ends: Sequence[EpisodeEnd]) -> None:
+        """Counts a whole block with the games that ended in it."""
+        progress: Progress = self._inner.progress
+        progress.log({"perf/policy_lag": float(lag_updates)})
+        progress.count_episodes(ends)
+        progress.begin_turn().is_done = True

@@ -44,6 +44,9 @@ _SENT_SECONDS = 60.0
 class DynamicSettings:
     """How agents are served."""
 
+    needs: ClassVar[frozenset[str]] = frozenset({"segments", "free threads"})
+    gives: ClassVar[frozenset[str]] = frozenset({"agents"})
+
     num_envs: int = 32
     """Environments; all of them act unless a controller lets fewer."""
     envs_per_agent: int = 1

@@ -9,6 +9,7 @@ started before them, so that statistics can count them in the order in which the
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -106,3 +107,28 @@ class Episodes:
         self._finished = [
             FinishedEpisodes(*(np.asarray(finished[n]) for n in FinishedEpisodes._fields))
         ]
+
+
+class GameNumbers:
+    """Numbers of games over samplers or learners that count on their own.
+
+    A game's number is how many games had started before it. Numbers are given at moments that the
+    order of work fixes, environment by environment: they depend on no thread and no clock.
+    """
+
+    def __init__(self, num_envs: int) -> None:
+        self._playing, self._next = list(range(num_envs)), num_envs
+
+    def give(self, ends: Iterable[EpisodeEnd]) -> list[EpisodeEnd]:
+        """The same ends with their numbers; `env` counts over all samplers and learners."""
+        numbered = []
+        for end in ends:
+            numbered.append(end._replace(started_at=self._playing[end.env]))
+            self._playing[end.env], self._next = self._next, self._next + 1
+        return numbered
+
+    def state(self) -> State:
+        return {"playing": list(self._playing), "next": self._next}
+
+    def load(self, state: State) -> None:
+        self._playing, self._next = list(state["playing"]), state["next"]

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import ClassVar, Literal, get_args
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -21,7 +21,7 @@ import torch
 
 from .. import random
 from ..engines.interface import Engine
-from ..interfaces import Policy
+from ..interfaces import BuildContext, Policy
 from ..records import Array, EpisodeEnd, Slot, State, StepArrays, to_array
 from .episodes import Episodes
 from .resets import DeferredResetEngine, ResetMode
@@ -36,6 +36,8 @@ Mark = Callable[[str], None]
 @dataclass(frozen=True, kw_only=True)
 class SamplingSettings:
     """How experience is gathered."""
+
+    gives: ClassVar[frozenset[str]] = frozenset({"lockstep"})
 
     num_envs: int = 32
     """Environments stepped together."""
@@ -71,6 +73,12 @@ class SamplingSettings:
                 f"groups; use a multiple of {max(self.num_groups, 1)}."
             )
 
+    @property
+    def needs(self) -> frozenset[str]:
+        """What resets that wait for the end of a rollout need of store, pace and exchange."""
+        waiting = () if self.reset_mode == "inline" else ("pauses", "late resets")
+        return frozenset((*waiting, "unplayed steps") if self.reset_mode == "hold" else waiting)
+
     def _check_rollout(self) -> None:
         steps, samples = self.rollout_agent_steps, self.rollout_samples
         if steps < 0 or samples < 0 or (steps == 0) == (samples == 0):
@@ -95,11 +103,23 @@ class SamplingSettings:
         """Instances besides those that play."""
         return self.num_reserves if self.reset_mode == "reserve" else 0
 
+    def build(self, context: BuildContext) -> LockstepSampler:
+        decorrelation = (self.decorrelation_agent_steps, self.decorrelation_draw)
+        return LockstepSampler(context.engine, context.seed, context.mark, decorrelation)
+
 
 class LockstepSampler:
     """Steps every environment T times per `collect`."""
 
-    def __init__(self, engine: Engine, seed: int, mark: Mark = lambda part: None) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        seed: int,
+        mark: Mark = lambda part: None,
+        decorrelation: tuple[int, DecorrelationDraw] = (0, "up-to"),
+    ) -> None:
+        """`decorrelation`: random agent steps before a run begins, and how many are played."""
+        self._decorrelation = decorrelation
         self._engine, self._seed, self._mark = engine, seed, mark
         self._deferred = engine if isinstance(engine, DeferredResetEngine) else None
         settings, spaces = engine.settings, engine.spaces
@@ -118,6 +138,10 @@ class LockstepSampler:
     @property
     def engine(self) -> Engine:
         return self._engine
+
+    def begin(self) -> None:
+        """Starts the games of a run, as far apart as its settings want."""
+        self.reset(*self._decorrelation)
 
     def reset(
         self,

@@ -17,12 +17,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from .. import stacks
+from ..interfaces import BuildContext
 from ..records import Array, Batch, Column, Experience, Slot, Spaces, State, to_array
 from .batches import Gather, NStep, Reader
 from .memory import Announce, ReplayShape, Sizes, claim
@@ -43,6 +45,9 @@ from .sampling import Draw, Sampling, UniformSampling
 @dataclass(frozen=True, kw_only=True)
 class ReplaySettings:
     """What is kept and how it is drawn."""
+
+    needs: ClassVar[frozenset[str]] = frozenset()
+    gives: ClassVar[frozenset[str]] = frozenset({"pairs", "lasting steps", "central updates"})
 
     capacity_agent_steps: int = 1_000_000
     """Agent steps kept over all environments; each gets an equal share."""
@@ -81,21 +86,40 @@ class ReplaySettings:
                 "spread='per-env' draws equally often from each; use spread='steps'."
             )
 
-    def shared(self, num_learners: int) -> ReplaySettings:
-        """What one of several learners keeps and draws: its part of everything that is counted."""
-        for name in ("capacity_agent_steps", "batch_size"):
+    def shared(self, num_learners: int, *, divides_batch: bool = True) -> ReplaySettings:
+        """What one of several learners keeps and draws: its part of everything that is counted.
+
+        Those that divide a batch begin together; others (not `divides_batch`) draw whole batches.
+        """
+        for name in ("capacity_agent_steps", "batch_size") if divides_batch else ():
             if getattr(self, name) % num_learners:
                 raise ValueError(
                     f"{name}={getattr(self, name)} does not divide among {num_learners} learners; "
                     f"use a multiple of {num_learners}."
                 )
+        starts = self.learning_starts_agent_steps
         return replace(
             self,
             capacity_agent_steps=self.capacity_agent_steps // num_learners,
             capacity_bytes=self.capacity_bytes // num_learners,
-            batch_size=self.batch_size // num_learners,
-            learning_starts_agent_steps=-(-self.learning_starts_agent_steps // num_learners),
+            batch_size=self.batch_size // num_learners if divides_batch else self.batch_size,
+            learning_starts_agent_steps=(
+                -(-starts // num_learners) if divides_batch else starts // num_learners
+            ),
         )
+
+    def build(self, context: BuildContext) -> Replay:
+        shape = ReplayShape(
+            num_envs=context.num_envs,
+            rollout_agent_steps=context.rollout_agent_steps,
+            num_writers=context.num_samplers,
+            staged_agent_steps=context.staged_agent_steps,
+            first_env_id=context.first_env_id,
+            num_learners=context.num_learners,
+        )
+        own = self.shared(context.num_learners, divides_batch=context.divides_batch)
+        columns, announce = context.columns, context.announce
+        return Replay(context.spaces, shape, own, context.seed, columns, announce=announce)
 
 
 def memory_bytes(
@@ -119,6 +143,8 @@ def _sizes(
 class Replay:
     """Stored steps of B environments behind the verbs of a store."""
 
+    keeps_rows = True
+
     def __init__(
         self,
         spaces: Spaces,
@@ -128,7 +154,7 @@ class Replay:
         columns: Mapping[str, Column] | None = None,
         announce: Announce = print,
     ) -> None:
-        self._spaces, self._shape, self._settings, self._seed = spaces, shape, settings, seed
+        self._spaces, self._shape, self.settings, self._seed = spaces, shape, settings, seed
         self._history = spaces.stack - 1
         sizes = _sizes(spaces, shape, settings, columns or {})
         stored = sizes.stored(settings.capacity_agent_steps, settings.capacity_bytes)
@@ -157,7 +183,7 @@ class Replay:
 
     def _new_reader(self, batch_size: int, sampling: Sampling, purpose: str) -> Reader:
         layout = self._ring.layout
-        n_step = self._settings.accumulator
+        n_step = self.settings.accumulator
         gather = Gather(self._ring, self._pools, self._spaces, n_step, batch_size)
         first = Draw(self._seed, purpose, layout.first_env_id)
         return Reader(gather, sampling.start(layout, batch_size), first, batch_size)
@@ -180,7 +206,7 @@ class Replay:
 
     def commit(self) -> None:
         """Makes staged steps visible, by the flush rule; in the order of environments."""
-        self._cursors.commit(self._settings.flush)
+        self._cursors.commit(self.settings.flush)
         self._place_staged()
         self._move_readers(max(writer.agent_steps for writer in self._writers))
 
@@ -261,7 +287,7 @@ class Replay:
 
     def _num_owed(self) -> int:
         """Updates that all committed steps deserve, those before the learning start left out."""
-        settings = self._settings
+        settings = self.settings
         counted = max(0, self._cursors.num_committed - settings.learning_starts_agent_steps)
         return int(counted * settings.training_intensity / settings.batch_size)
 

@@ -11,19 +11,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from .. import random
+from ..interfaces import BuildContext
 from ..records import Batch, Experience, Slot, State
 
 
 @dataclass(frozen=True, kw_only=True)
 class RolloutSettings:
     """How a rollout becomes batches."""
+
+    needs: ClassVar[frozenset[str]] = frozenset()
 
     epochs: int = 1
     """Times that every step is learned from."""
@@ -44,9 +47,26 @@ class RolloutSettings:
         """Agent steps that one update sees."""
         return num_envs * rollout_agent_steps // self.num_minibatches
 
+    @property
+    def gives(self) -> frozenset[str]:
+        once = ("one pass",) if self.epochs == self.num_minibatches == 1 else ()
+        return frozenset({"rollouts", "fresh steps", "unplayed steps", "central updates", *once})
+
+    def shared(self, num_learners: int, *, divides_batch: bool = True) -> RolloutSettings:
+        """Learners divide the environments, and with them every batch."""
+        return self
+
+    def build(self, context: BuildContext) -> RolloutStore:
+        steps, envs = context.rollout_agent_steps, context.num_envs
+        slot = Slot.allocate(context.spaces, steps, envs, context.columns)
+        slot.num_learners = context.num_learners
+        return RolloutStore(slot, self, context.seed, context.first_env_id)
+
 
 class RolloutStore:
     """One slot, committed by `put` and given as batches until the next `put`."""
+
+    keeps_rows = False
 
     def __init__(
         self, slot: Slot, settings: RolloutSettings, seed: int, first_env_id: int = 0

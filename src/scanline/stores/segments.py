@@ -13,7 +13,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -30,6 +30,9 @@ _PATIENCE_SECONDS = 0.1
 class SegmentSettings:
     """How segments wait and are joined."""
 
+    needs: ClassVar[frozenset[str]] = frozenset({"agents", "free threads"})
+    gives: ClassVar[frozenset[str]] = frozenset({"segments", "fresh steps"})
+
     min_batch_agent_steps: int = 0
     """Fewest agent steps of an update: segments are joined until there are so many; 0 for one
     segment per update."""
@@ -44,6 +47,9 @@ class SegmentSettings:
                 f"min_batch_agent_steps={self.min_batch_agent_steps} must not be negative and "
                 f"queue_segments={self.queue_segments} must be at least 1."
             )
+
+    def shared(self, num_learners: int, *, divides_batch: bool = True) -> SegmentSettings:
+        return self
 
     def joined_segments(self, segment_agent_steps: int) -> int:
         """Segments per update."""

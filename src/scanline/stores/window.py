@@ -14,9 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 from torch import Tensor
 
+from ..interfaces import BuildContext
 from ..records import Batch, Experience, Slot, State
 
 _PER_STEP = (
@@ -28,6 +30,9 @@ _PER_STEP = (
 @dataclass(frozen=True, kw_only=True)
 class WindowSettings:
     """How the last steps become batches; CuLE's knobs N and B."""
+
+    needs: ClassVar[frozenset[str]] = frozenset()
+    gives: ClassVar[frozenset[str]] = frozenset({"sequences"})
 
     window_agent_steps: int = 20
     """Agent steps of every environment in the window, N."""
@@ -51,9 +56,21 @@ class WindowSettings:
         """Steps that the arrays of a window hold."""
         return 2 * self.window_agent_steps
 
+    def shared(self, num_learners: int, *, divides_batch: bool = True) -> WindowSettings:
+        """Learners divide the environments, and with them every block."""
+        return self
+
+    def build(self, context: BuildContext) -> WindowStore:
+        kept, envs = self.num_kept_steps, context.num_envs
+        arrays = Slot.allocate(context.spaces, kept, envs, context.columns)
+        arrays.num_learners = context.num_learners
+        return WindowStore(arrays, self, context.rollout_agent_steps)
+
 
 class WindowStore:
     """Arrays [2 N, B], filled slot by slot; a batch is a block of their last N steps."""
+
+    keeps_rows = False
 
     def __init__(self, arrays: Slot, settings: WindowSettings, rollout_agent_steps: int) -> None:
         _check(arrays, settings, rollout_agent_steps)

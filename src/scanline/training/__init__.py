@@ -1,24 +1,20 @@
-"""Training: settings to parts to runner; train, evaluate, load_policy."""
+"""Training: settings to parts to loop; train, evaluate, load_policy."""
 
-from .assembly import Parts, assemble
 from .attachments import Attachments
-from .free import FreeParts
-from .models import build_learner
-from .plan import Plan, RunSettings, make_plan, read_plan, synchronous
-from .policies import policy_of
+from .models import build_learner, policy_of
+from .plan import Plan, RunSettings, make_plan, read_plan
+from .prepared import PreparedRun, prepared
 from .scoring import EVALUATION_SEED, LoadedPolicy, evaluate, film, load_policy, score
-from .train import Run, carry_out, open_run, prepared, train
+from .train import TrainedRun, carry_out, open_run, train
 
 __all__ = [
     "EVALUATION_SEED",
     "Attachments",
-    "FreeParts",
     "LoadedPolicy",
-    "Parts",
     "Plan",
-    "Run",
+    "PreparedRun",
     "RunSettings",
-    "assemble",
+    "TrainedRun",
     "build_learner",
     "carry_out",
     "evaluate",
@@ -30,6 +26,5 @@ __all__ = [
     "prepared",
     "read_plan",
     "score",
-    "synchronous",
     "train",
 ]

@@ -1,8 +1,9 @@
-"""Several synchronous learners: started here, or by torchrun, and joined.
+"""Learner processes: started here, or by torchrun, and joined.
 
-Takes a plan; gives the `Learners` of this process. With `--learners N` this process leads and
-starts the others; under torchrun all exist already.
-Knows how processes find each other, not what they exchange.
+Takes a plan; starts one process per further learner, whatever they exchange. Learners that divide
+batches are joined as `Learners`: with `--learners N` this process leads and starts the others,
+under torchrun all exist already. Those of a central store are started by central.py.
+Knows how processes start and find each other, not what they do.
 """
 
 from __future__ import annotations
@@ -13,54 +14,54 @@ import pickle
 import socket
 import struct
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from typing import Any
 
 import torch
 from torch._C._distributed_c10d import TCPStore
 
-from .. import networks, processes, recipes, settings
+from .. import networks, recipes, settings
 from ..errors import RefusedError, refusals
 from ..parameters import Learners, join
-from ..processes import ParentLink, WorkerLost, WorkerPool
-from ..runners.alternate import Alternate
-from ..stores import ReplaySettings
+from ..processes import ParentLink
+from ..runners.supervise import LearnerProcesses, show_stack_when_asked
+from .placement import own_cores, under_torchrun
 from .plan import Plan, plan_from
 
-READY = 1
 GLOO_INTERFACE = "GLOO_SOCKET_IFNAME"
 _SIOCGIFADDR = 0x8915
 """Linux: the IPv4 address of an interface."""
-_START_SECONDS = 120.0
 _LONGEST_WAIT_SECONDS = 1_800.0
 """Longest silence of a learner that lives: the leading one may evaluate, or save gigabytes."""
 
 Follow = Callable[[Plan, Learners], None]
 
 
-def under_torchrun() -> bool:
-    """Whether torchrun started this process."""
-    return "TORCHELASTIC_RUN_ID" in os.environ
-
-
 @refusals()
 def placed(plan: Plan) -> Plan:
     """The plan with the number of learners that torchrun started; refused if it cannot be."""
+    exchange = plan.recipe.exchange
     if under_torchrun():
         count = int(os.environ["WORLD_SIZE"])
-        if plan.run.learners not in (1, count):
+        if exchange.is_central:
             raise ValueError(
-                f"learners={plan.run.learners}, but torchrun started {count}; leave it out."
+                "Learners of a central store are processes of one machine that this command "
+                "starts; leave torchrun out and use --learners."
+            )
+        if exchange.learners not in (1, count):
+            raise ValueError(
+                f"learners={exchange.learners}, but torchrun started {count}; leave it out."
             )
         plan = settings.override(plan, {"learners": count})
-    _refuse_uneven(plan)
+    if not exchange.is_central:
+        _refuse_uneven(plan)
     return plan
 
 
 def _refuse_uneven(plan: Plan) -> None:
-    count, recipe = plan.run.learners, plan.recipe
-    if count > 1 and not isinstance(recipe.pace, Alternate):
+    count, recipe = plan.learners, plan.recipe
+    if count > 1 and "turns" not in recipe.pace.gives:
         raise ValueError(
             f"learners={count}: {recipe.name} learns while it plays, in one process; use "
             "learners=1, or accelerated-dqn."
@@ -71,53 +72,57 @@ def _refuse_uneven(plan: Plan) -> None:
             f"num_envs={recipe.sampling.num_envs} do not divide among {count} learners with "
             f"num_groups={recipe.sampling.num_groups} each; use a multiple of {least}."
         )
-    if isinstance(recipe.store, ReplaySettings):
-        recipe.store.shared(count)
+    recipe.store.shared(count)
 
 
-def cores_of_one(plan: Plan) -> int:
-    """Cores for each learner on this machine."""
-    if plan.run.pin_cores:
-        return processes.granted_cores()  # it stays on its own
-    return max(1, processes.granted_cores() // _learners_here(plan))
+def start(
+    workers: LearnerProcesses,
+    work: Callable[..., None],
+    plan: Plan,
+    args: Sequence[Sequence[Any]],
+    fds: Sequence[int] = (),
+) -> None:
+    """Each process calls `work(link, plan, *args)`, and answers when it is ready."""
+    sent = _sendable(plan)
+    workers.start(_worked, [(work, sent, *row) for row in args], fds)
 
 
-@contextmanager
-def _own_cores(plan: Plan, rank: int) -> Iterator[None]:
-    """Where cores are pinned, this thread and those that it starts stay on the learner's share."""
-    granted = processes.granted_core_ids()
-    if plan.run.pin_cores:
-        place = int(os.environ["LOCAL_RANK"]) if under_torchrun() else rank
-        size = max(1, len(granted) // _learners_here(plan))
-        first = place * size % len(granted)
-        processes.bind(0, granted[first : first + size])
+def _worked(link: ParentLink, work: Callable[..., None], sent: Any, *args: Any) -> None:
+    """The whole life of a learner that another process started."""
+    networks.own_process()
+    show_stack_when_asked()
+    if not isinstance(sent, Plan):  # data, of a recipe from a user's file
+        recipe = sent["recipe"]
+        sent = plan_from(sent, recipes.find(recipe["source"], recipe["source_sha256"]))
+    work(link, sent, *args)
+
+
+def _sendable(plan: Plan) -> Any:
+    """A recipe from a user's file is found again by its path: it cannot be imported by name."""
+    if plan.recipe.source.endswith(recipes.SUFFIX):
+        return settings.to_dict(plan)
+    remedy = "put its own classes and functions into a module, or into a recipe's file"
     try:
-        yield
-    finally:
-        if plan.run.pin_cores:
-            processes.bind(0, granted)
-
-
-def _learners_here(plan: Plan) -> int:
-    return int(os.environ["LOCAL_WORLD_SIZE"]) if under_torchrun() else plan.run.learners
-
-
-def device_of(plan: Plan, rank: int) -> str:
-    """`cuda` is one GPU after the other; a device with a number is that one for all."""
-    if plan.run.device != "cuda" or plan.run.learners == 1:
-        return plan.run.device
-    place = int(os.environ["LOCAL_RANK"]) if under_torchrun() else rank
-    return f"cuda:{place % max(torch.cuda.device_count(), 1)}"
+        pickled = pickle.dumps(plan)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise RefusedError(
+            f"This recipe cannot be sent to learner processes ({error}); {remedy}."
+        ) from error
+    if b"__main__" in pickled:
+        raise RefusedError(
+            f"Learner processes cannot import this recipe from the main script; {remedy}."
+        )
+    return plan
 
 
 @contextmanager
 def joined(plan: Plan, follow: Follow) -> Iterator[Learners]:
-    """This process among the learners of the plan; `follow` is what the others are told to do."""
-    if plan.run.learners == 1:
+    """This process among the learners of the plan; `follow` is what the others do."""
+    if plan.recipe.exchange.is_central or plan.learners == 1:
         yield Learners()
     elif under_torchrun():
         rank = int(os.environ["RANK"])
-        with closing(_join(plan, rank, None)) as learners, _own_cores(plan, rank):
+        with closing(_join(plan, rank, None)) as learners, own_cores(plan, rank):
             yield learners
     else:
         with _leading_own(plan, follow) as learners:
@@ -127,7 +132,7 @@ def joined(plan: Plan, follow: Follow) -> Iterator[Learners]:
 def _join(plan: Plan, rank: int, store: TCPStore | None) -> Learners:
     return join(
         rank,
-        plan.run.learners,
+        plan.learners,
         backend=_backend(plan),
         store=store,
         timeout_seconds=_LONGEST_WAIT_SECONDS,
@@ -136,74 +141,31 @@ def _join(plan: Plan, rank: int, store: TCPStore | None) -> Learners:
 
 def _backend(plan: Plan) -> str:
     """NCCL where every learner has a GPU of its own: it cannot share one."""
-    own_gpus = torch.cuda.device_count() >= plan.run.learners or under_torchrun()
+    own_gpus = torch.cuda.device_count() >= plan.learners or under_torchrun()
     return "cpu:gloo,cuda:nccl" if plan.run.device == "cuda" and own_gpus else "gloo"
 
 
 @contextmanager
 def _leading_own(plan: Plan, follow: Follow) -> Iterator[Learners]:
-    count, sent = plan.run.learners, _sent(plan)
-    store = listening_store(plan.run.learner_address, count)
-    pool = processes.start_workers(
-        _followed, [(sent, follow, rank, store.port) for rank in range(1, count)]
-    )
+    store = listening_store(plan.run.learner_address, plan.learners)
+    workers = LearnerProcesses(plan.learners - 1, first_rank=1)
     try:
-        _await_all(pool, count - 1)
+        ranks = range(1, plan.learners)
+        start(workers, _followed, plan, [(follow, rank, store.port) for rank in ranks])
         with closing(_join_here(plan, 0, store)) as learners:
-            learners.reason = lambda: _last_words(pool)
-            with _own_cores(plan, 0):
+            learners.reason = workers.last_words
+            with own_cores(plan, 0):
                 yield learners
     finally:
-        pool.close()
+        workers.close()
 
 
-def _await_all(pool: WorkerPool, num_workers: int) -> None:
-    """Until every process has started: one that cannot is told now, not after a time limit."""
-    ready = 0
-    while ready < num_workers:
-        answers = pool.answers(_START_SECONDS)
-        if not answers:
-            raise WorkerLost(f"A learner did not start within {_START_SECONDS:.0f} seconds.")
-        ready += len(answers)
-
-
-def _last_words(pool: WorkerPool) -> str:
-    """What a lost learner left behind: a traceback, or how it ended."""
-    try:
-        pool.answers(2.0)
-    except WorkerLost as error:
-        return str(error)
-    return ""
-
-
-def _followed(link: ParentLink, sent: Any, follow: Follow, rank: int, port: int) -> None:
-    """The whole life of a learner that another one started."""
-    plan = sent if isinstance(sent, Plan) else _found_again(sent)
-    networks.own_process()
-    link.answer(READY)
-    store = TCPStore(plan.run.learner_address, port, plan.run.learners, is_master=False)
-    with closing(_join_here(plan, rank, store)) as learners, _own_cores(plan, rank):
+def _followed(link: ParentLink, plan: Plan, follow: Follow, rank: int, port: int) -> None:
+    link.answer(0)
+    store = TCPStore(plan.run.learner_address, port, plan.learners, is_master=False)
+    with closing(_join_here(plan, rank, store)) as learners, own_cores(plan, rank):
         follow(plan, learners)
     os._exit(0)  # all is closed, and taking an interpreter with torch apart may take seconds
-
-
-def _found_again(sent: Mapping[str, Any]) -> Plan:
-    recipe = sent["recipe"]
-    return plan_from(sent, recipes.find(recipe["source"], recipe["source_sha256"]))
-
-
-def _sent(plan: Plan) -> Any:
-    """A recipe from a user's file is found again by its path: it cannot be imported by name."""
-    if plan.recipe.source:
-        return settings.to_dict(plan)
-    try:
-        pickle.dumps(plan)
-    except (pickle.PicklingError, AttributeError, TypeError) as error:
-        raise RefusedError(
-            f"This recipe cannot be handed to other processes ({error}); put it into a file of "
-            "its own and give the file's path, or start the learners with torchrun."
-        ) from error
-    return plan
 
 
 def listening_store(address: str, count: int) -> TCPStore:

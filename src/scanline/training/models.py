@@ -1,7 +1,7 @@
-"""The network of a plan, the learner around it, and room for what it computes while it acts.
+"""The network of a plan, the parameters around it, and policies that play with them.
 
 Takes a plan and spaces; gives a network with the head that the algorithm needs, its parameters with
-optimiser, schedule and instruments, and its activation cache.
+optimiser, schedule and instruments, and policies that play as the run's evaluations do.
 Knows no engine, sampler or store.
 """
 
@@ -13,13 +13,13 @@ from typing import Any
 import torch
 
 from .. import networks
-from ..parameters import Learners, LocalParameters
-from ..recipes import Recipe
+from ..acting import EvaluationPolicy, NetworkPolicy, Source
+from ..parameters import LocalParameters
+from ..random import GREEDY, SAMPLED
 from ..records import Spaces
 from ..runs.instruments import Instruments
-from ..stores import RolloutSettings
 from .attachments import unless_paused
-from .learners import device_of
+from .placement import device_of
 from .plan import Plan
 
 
@@ -29,37 +29,26 @@ def build_network(plan: Plan, spaces: Spaces, seed: int) -> torch.nn.Module:
     head = networks.HeadSettings(
         kind=recipe.algorithm.head, conv_gradient_scale=recipe.conv_gradient_scale
     )
-    losses = getattr(recipe.algorithm, "losses", ("all",))
+    losses = recipe.algorithm.losses
     return networks.build(
         recipe.network, spaces, head, seed=seed, kernels=plan.run.kernels, losses=losses
     )
 
 
-def build_learner(
-    plan: Plan,
-    spaces: Spaces,
-    seed: int,
-    learners: Learners | None = None,
-    is_paused: Callable[[], bool] | None = None,
-) -> LocalParameters:
-    """Network, optimiser and, where the recipe has one, target."""
-    recipe, learners = plan.recipe, learners or Learners()
-    network = build_network(plan, spaces, seed).to(device_of(plan, learners.rank))
-    return LocalParameters(
-        network,
-        recipe.optimiser,
-        all_reduce=learners.mean if learners.count > 1 else None,
-        **learner_options(plan, spaces, network, is_paused),
-    )
+def build_learner(plan: Plan, spaces: Spaces, seed: int) -> LocalParameters:
+    """Network, optimiser and, where the recipe has one, target, of a learner alone."""
+    network = build_network(plan, spaces, seed).to(device_of(plan, rank=0))
+    options = learning_options(plan, spaces, network)
+    return LocalParameters(network, plan.recipe.optimiser, **options)
 
 
-def learner_options(
+def learning_options(
     plan: Plan,
     spaces: Spaces,
     network: torch.nn.Module,
     is_paused: Callable[[], bool] | None = None,
 ) -> dict[str, Any]:
-    """What the parameters of a local learner and of one with a central store have in common."""
+    """What parameters are made of besides network and optimiser, whatever the exchange."""
     recipe = plan.recipe
     instruments = Instruments(plan.run.instruments, network)
     return {
@@ -71,10 +60,15 @@ def learner_options(
     }
 
 
-def build_activation_cache(recipe: Recipe, learner: LocalParameters) -> networks.ActivationCache:
-    """Room for a rollout that is learned from once and whole, from the inputs it was acted on."""
-    store, sampling = recipe.store, recipe.sampling
-    once = isinstance(store, RolloutSettings) and store.epochs == store.num_minibatches == 1
-    same_inputs = not learner.views.state
-    rows = sampling.num_envs * sampling.horizon_agent_steps
-    return networks.ActivationCache(learner.network, rows if once and same_inputs else 0)
+def policy_of(
+    plan: Plan, source: Source, agent_steps: int, greedy: bool | None = None
+) -> EvaluationPolicy:
+    """A policy that plays with the present weights of a source.
+
+    Every schedule stands at `agent_steps`. Actions are chosen as the algorithm declares for its
+    evaluations, or as the user wants: the best one (`greedy`), or as in training (not `greedy`).
+    """
+    algorithm = plan.recipe.algorithm.spanning(plan.recipe.agent_steps)
+    wanted = GREEDY if greedy else SAMPLED
+    choice = algorithm.evaluation_choice if greedy is None else wanted
+    return EvaluationPolicy(NetworkPolicy(algorithm, source, choice), agent_steps)

@@ -6,22 +6,17 @@ and read back when the run is resumed, evaluated or loaded. Knows no part, only 
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .. import engines, networks, recipes, settings
+from .. import engines, networks, processes, recipes, settings
 from ..errors import refusals
-from ..parameters import Alone
 from ..recipes import Recipe, user_code
-from ..runners.alternate import Alternate
 from ..runs import folder
 from ..runs.instruments import InstrumentSettings
 from ..runs.leader import OutputSettings
-from ..samplers import DynamicSettings, SamplingSettings
-from ..stores import RolloutSettings, SegmentSettings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,8 +31,6 @@ class RunSettings:
     """Mean score of the last 100 games that ends the run; evaluation games then confirm it."""
     stop_if_too_slow: bool = False
     """End after the first minute if the agent steps cannot be done within `seconds`."""
-    learners: int = 1
-    """Processes that learn together: environments and batches are divided among them."""
     learner_address: str = "127.0.0.1"
     """Address of this machine on which learners listen for each other; by default no other machine
     reaches it. torchrun has settings of its own."""
@@ -71,10 +64,6 @@ class RunSettings:
     instruments: InstrumentSettings = field(default_factory=InstrumentSettings)
     output: OutputSettings = field(default_factory=OutputSettings)
 
-    def __post_init__(self) -> None:
-        if self.learners < 1:
-            raise ValueError(f"learners={self.learners} must be at least 1.")
-
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
@@ -89,6 +78,11 @@ class Plan:
         settings.check_unique(self)
 
     @property
+    def learners(self) -> int:
+        """Learner processes: as the exchange wants, which may be one per core."""
+        return self.recipe.exchange.learners or processes.granted_cores()
+
+    @property
     def engine(self) -> str:
         return self.run.engine or engines.default_name(self.game)
 
@@ -101,24 +95,6 @@ def make_plan(recipe: str | Recipe, game: str, **changes: Any) -> Plan:
     if changes.get("protocol"):
         changes = {"strict_protocol": True, **changes}
     return settings.override(plan, changes)
-
-
-def synchronous(plan: Plan) -> Plan:
-    """The same work by one learner that takes turns: network, batch and algorithm stay.
-
-    The plan itself where it is so already.
-    """
-    recipe = plan.recipe
-    if isinstance(recipe.sampling, DynamicSettings) and isinstance(recipe.store, SegmentSettings):
-        steps = recipe.sampling.rollout_agent_steps
-        batch = recipe.store.batch_size(recipe.sampling.num_envs, steps)
-        recipe = dataclasses.replace(
-            recipe,
-            sampling=SamplingSettings(num_envs=batch // steps, rollout_agent_steps=steps),
-            store=RolloutSettings(),
-            pace=Alternate(),
-        )
-    return dataclasses.replace(plan, recipe=dataclasses.replace(recipe, exchange=Alone()))
 
 
 @refusals()

@@ -23,10 +23,9 @@ from ..recipes import Recipe
 from ..records import Array
 from ..runs import checkpoint
 from ..runs.evaluating import Evaluations
-from .assembly import engine_settings
-from .models import build_learner
+from .context import engine_settings
+from .models import build_learner, policy_of
 from .plan import Plan, read_plan
-from .policies import policy_of
 
 EVALUATION_SEED = 1_000_003
 """Games of an evaluation are not those of training, whatever its seed."""
@@ -107,7 +106,9 @@ class LoadedPolicy:
                 f"The weights do not fit the settings of this run ({fault});"
                 " put back its settings.json, or name the recipe that it was trained with."
             ) from error
-        self.policy = policy_of(plan, learner, self.agent_steps, greedy)
+        self.policy = policy_of(
+            plan, lambda: (learner.views, learner.version), self.agent_steps, greedy
+        )
         self._calls = 0
 
     def act(self, observations: Array) -> Array:

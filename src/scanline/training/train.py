@@ -1,14 +1,14 @@
 """Training: a plan carried out, from its folder to its last word.
 
-Takes a plan, or a recipe, a game and settings by name; gives a finished `Run`.
+Takes a plan, or a recipe, a game and settings by name; gives a `TrainedRun`.
 Knows the order of a run's life; the loop and the parts are others'.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,31 +16,25 @@ from typing import Any
 from .. import networks, reports, settings
 from ..errors import refusals
 from ..evaluation import EvaluationScores
-from ..parameters import CentralSettings, Learners
+from ..parameters import Learners
 from ..recipes import Recipe, user_code
-from ..runners.free_running import FreeRunning
 from ..runs import folder
 from ..runs.clock import EVALUATION, TimeSplit
 from ..runs.exactness import Exactness
 from ..runs.leader import LeaderRun
-from ..runs.learners import Following
+from ..runs.learners import FollowerRun
 from ..runs.limits import Limits, Stop
 from ..runs.progress import Progress, ProgressSettings
 from ..runs.signals import Interrupted, Signals
 from . import exact, learners
-from .assembly import Parts, Say, assemble
-from .attachments import Attachments
-from .fleet import FleetParts, assemble_fleet
-from .free import FreeParts, assemble_free
+from .context import Say
 from .plan import Plan, make_plan
+from .prepared import PreparedRun, prepared
 from .scoring import evaluations_of, score
-
-Runnable = Parts | FleetParts | FreeParts
-"""What a run can run: begun, turned, saved, halted and closed."""
 
 
 @dataclass(frozen=True)
-class Run:
+class TrainedRun:
     """A finished or interrupted run."""
 
     folder: Path
@@ -57,6 +51,10 @@ class Run:
     """The pause with the highest mean score, where the recipe has pauses."""
 
 
+Run = TrainedRun
+"""Its name in the package `scanline`."""
+
+
 def train(
     recipe: str | Recipe,
     game: str,
@@ -65,7 +63,7 @@ def train(
     resume: bool = False,
     say: Say = print,
     **changes: Any,
-) -> Run:
+) -> TrainedRun:
     """Trains until a limit is reached; settings of any part are given by name."""
     plan = make_plan(recipe, game, **changes)
     return carry_out(plan, out=out, resume=resume, say=say)
@@ -78,37 +76,28 @@ def carry_out(
     resume: bool,
     say: Say = print,
     signals: Signals | None = None,
-) -> Run:
+) -> TrainedRun:
     """Trains by a plan, alone or with other learners; `signals` say how signals end it."""
-    plan = learners.placed(centrally(plan))
+    plan = learners.placed(plan)
     with networks.threads_restored(), learners.joined(plan, follow) as group:
         if group.leads:
             with signals or Signals() as signals:
                 return lead(plan, group, out=out, resume=resume, say=say, signals=signals)
         follow(plan, group)
         stop = Stop("leader", "The leading learner has ended the run.")
-        return Run(Path(out or ""), plan.recipe.agent_steps, 0.0, None, stop)
-
-
-def centrally(plan: Plan) -> Plan:
-    """The plan in which `--learners` counts those of a central store, where there is one."""
-    if not isinstance(plan.recipe.exchange, CentralSettings) or plan.run.learners == 1:
-        return plan
-    return settings.override(plan, {"num_learners": plan.run.learners, "learners": 1})
+        return TrainedRun(Path(out or ""), plan.recipe.agent_steps, 0.0, None, stop)
 
 
 def follow(plan: Plan, group: Learners) -> None:
     """The whole run of a learner that does not lead: no files, no words, no decisions."""
     time_split = TimeSplit()
-    with refusals():
-        parts = assemble(plan, time_split.mark, say=lambda sentence: None, learners=group)
-    try:
+    parts = prepared(plan, time_split.mark, lambda sentence: None, group)
+    with closing(parts.runtime) as runtime:
+        assert parts.peers is not None
         progress = Progress(ProgressSettings(), frame_skip=1, time_split=time_split)
-        run = Following(parts.exchange, progress)
-        with run.running(parts.saved(run), begin=parts.begin):
-            parts.loop(run)
-    finally:
-        parts.close()
+        run = FollowerRun(parts.peers, progress)
+        with run.running(parts.saved(run), begin=runtime.begin):
+            runtime.run(run)
 
 
 def lead(
@@ -119,49 +108,28 @@ def lead(
     resume: bool,
     say: Say,
     signals: Signals,
-) -> Run:
+) -> TrainedRun:
     """The whole run of the learner that logs, saves and decides."""
     time_split = TimeSplit()
     parts = prepared(plan, time_split.mark, say, group)
-    try:
+    with closing(parts.runtime) as runtime:
         run = open_run(parts, out, resume=resume, time_split=time_split, signals=signals)
         user_code.remember(plan.recipe, plan.game)
         run.say = say
         run.evaluations = evaluations_of(parts.plan, parts.policy, say)
-        with run.running(parts.saved(run), resume=resume, begin=parts.begin):
-            parts.loop(run)
-        parts.halt()
+        with run.running(parts.saved(run), resume=resume, begin=runtime.begin):
+            runtime.run(run)
+        runtime.halt()
         confirmation = None
         with suppress(Interrupted):  # all is saved: what is left can be done later
             confirmation = _confirmed(parts, run, say)
             _report(run.folder.path)
         return _finished(run, confirmation)
-    finally:
-        parts.close()
-
-
-@refusals()
-def prepared(
-    plan: Plan,
-    mark: Callable[[str], Any],
-    say: Say = print,
-    learners: Learners | None = None,
-    attachments: Attachments | None = None,
-) -> Runnable:
-    """The parts of a run, by the kinds of the recipe's exchange and pace."""
-    if isinstance(plan.recipe.exchange, CentralSettings):
-        pause = attachments.pause if attachments is not None else None
-        if attachments not in (None, Attachments(pause=pause)):
-            raise ValueError("To learners in processes of their own only a pause can be attached.")
-        return assemble_fleet(plan, say, pause)
-    if isinstance(plan.recipe.pace, FreeRunning):
-        return assemble_free(plan, say, attachments)
-    return assemble(plan, mark, say, learners=learners, attachments=attachments)
 
 
 @refusals()
 def open_run(
-    parts: Runnable,
+    parts: PreparedRun,
     out: str | Path | None,
     *,
     resume: bool = False,
@@ -185,12 +153,12 @@ def open_run(
     title = f"{plan.recipe.name} on {plan.game}"
     run = LeaderRun(run_folder, progress, limits, output, title, parts.peers)
     run.signals = signals or run.signals
-    run.exactness = Exactness(parts.inexact, exact.conditions(plan, versions))
+    run.exactness = Exactness(parts.runtime.inexact, exact.conditions(plan, versions))
     return run
 
 
 def _folder(
-    parts: Runnable, out: str | Path | None, resume: bool, versions: Mapping[str, str]
+    parts: PreparedRun, out: str | Path | None, resume: bool, versions: Mapping[str, str]
 ) -> folder.RunFolder:
     plan = parts.plan
     path = Path(out or folder.default_folder(plan.game, plan.recipe.name, plan.run.seed))
@@ -210,7 +178,7 @@ def _report(path: Path) -> None:
         )
 
 
-def _confirmed(parts: Runnable, run: LeaderRun, say: Say) -> EvaluationScores | None:
+def _confirmed(parts: PreparedRun, run: LeaderRun, say: Say) -> EvaluationScores | None:
     """Evaluation games that confirm a reached target score."""
     if run.stop is None or run.stop.kind != "target_score":
         return None
@@ -223,11 +191,11 @@ def _confirmed(parts: Runnable, run: LeaderRun, say: Say) -> EvaluationScores | 
     return confirmation
 
 
-def _finished(run: LeaderRun, confirmation: EvaluationScores | None) -> Run:
+def _finished(run: LeaderRun, confirmation: EvaluationScores | None) -> TrainedRun:
     """What the run came to."""
     assert run.stop is not None
     progress = run.progress
-    return Run(
+    return TrainedRun(
         folder=run.folder.path,
         agent_steps=progress.agent_steps,
         training_seconds=run.time_split.training_seconds(),

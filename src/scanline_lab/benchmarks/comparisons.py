@@ -35,10 +35,12 @@ _HISTOGRAMS = {
 
 def batch_size(recipe: Recipe) -> int:
     """Steps per update."""
-    store, sampling = recipe.store, recipe.sampling
+    store: Any = recipe.store
+    sampling = recipe.sampling
     if isinstance(store, ReplaySettings):
         return store.batch_size
-    return store.batch_size(sampling.num_envs, sampling.horizon_agent_steps)
+    size: int = store.batch_size(sampling.num_envs, sampling.horizon_agent_steps)
+    return size
 
 
 def likened(names: Sequence[str]) -> list[tuple[str, str]]:

@@ -38,7 +38,7 @@ def run(work: Work) -> Figures:
             agent_steps=max(random_agent_steps(plan.recipe), turn), seconds=work.warm_up_seconds
         ),
         measured=Stretch(agent_steps=2 * turn, seconds=work.seconds),
-        limit=limit_of(plan.recipe, work.seconds) if plan.run.learners == 1 else None,
+        limit=limit_of(plan.recipe, work.seconds) if _can_pause(plan) else None,
     )
     return {
         "agent_sps": timing.agent_steps_per_second,
@@ -61,6 +61,11 @@ def plan_of(work: Work) -> training.Plan:
     )
 
 
+def _can_pause(plan: training.Plan) -> bool:
+    """Whether all environments can stand still: those of other learners that wait cannot."""
+    return plan.learners == 1 or plan.recipe.exchange.is_central
+
+
 def random_agent_steps(recipe: Recipe) -> int:
     """Steps of a run before its first update; blocks play them before the run begins."""
     store = recipe.store
@@ -74,8 +79,8 @@ def turn_agent_steps(recipe: Recipe) -> int:
     exchange, sampling = recipe.exchange, recipe.sampling
     if not isinstance(exchange, CentralSettings):
         return 0
-    num_learners = exchange.num_learners or granted_cores()
-    return num_learners * sampling.num_envs * sampling.horizon_agent_steps
+    learners = exchange.learners or granted_cores()
+    return learners * sampling.num_envs * sampling.horizon_agent_steps
 
 
 def queued_agent_steps(recipe: Recipe) -> int:

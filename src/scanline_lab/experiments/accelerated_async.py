@@ -31,7 +31,7 @@ SIZES: Mapping[Scale, Mapping[str, Any]] = {
         "agent_steps": {"a3c": 40_000, "appo": 16_384},
         "learners": [1, 2, 4],
         "periods": [1, 2, 4],
-        "appo": {"num_learners": 2, "rollout_samples": 512},
+        "appo": {"learners": 2, "rollout_samples": 512},
         "decorrelation": 50,
     },
     "desk": {
@@ -39,7 +39,7 @@ SIZES: Mapping[Scale, Mapping[str, Any]] = {
         "agent_steps": {"a3c": 2_000_000, "appo": 2_000_000},
         "learners": [1, 2, 4, 8],
         "periods": [1, 2, 3, 4],
-        "appo": {"num_learners": 8},
+        "appo": {"learners": 8},
         "decorrelation": 500,
     },
     "paper": {
@@ -47,7 +47,7 @@ SIZES: Mapping[Scale, Mapping[str, Any]] = {
         "agent_steps": {"a3c": PAPER_STEPS, "appo": PAPER_STEPS},
         "learners": [1, 2, 4, 8, 16, 32],
         "periods": [1, 2, 3, 4],
-        "appo": {"num_learners": 8},
+        "appo": {"learners": 8},
         "decorrelation": 2_000,
     },
 }
@@ -56,7 +56,7 @@ SIZES: Mapping[Scale, Mapping[str, Any]] = {
 def cells(scale: Scale) -> list[Cell]:
     sizes = SIZES[scale]
     recipes: dict[str, dict[str, Any]] = {
-        f"a3c-{number}": {"num_learners": number} for number in sizes["learners"]
+        f"a3c-{number}": {"learners": number} for number in sizes["learners"]
     }
     recipes |= {
         f"appo-{period}": {"sync_updates": period, **sizes["appo"]} for period in sizes["periods"]
@@ -87,7 +87,7 @@ def measure(cell: Cell, before: Results) -> Result:
         torch_threads=1,
         **asked["recipe"],
     )
-    return {**found, "learners": asked["recipe"]["num_learners"]}
+    return {**found, "learners": asked["recipe"]["learners"]}
 
 
 def tables(scale: Scale, results: Results) -> list[Table]:

@@ -11,6 +11,7 @@ import math
 import statistics
 import tempfile
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import numpy as np
 
 from scanline import training
 from scanline.parameters import LocalParameters
+from scanline.records import Views
 from scanline.runs.clock import EVALUATION, TimeSplit
 from scanline.runs.leader import LeaderRun
 from scanline.runs.limits import Every
@@ -111,8 +113,8 @@ def plan_of(settings: Mapping[str, Any], batch_size: int) -> training.Plan:
 class SecondLearner:
     """Learns from another run's replay what that run's learner could have learned."""
 
-    def __init__(self, parts: training.Parts, plan: training.Plan) -> None:
-        store = parts.wired.store
+    def __init__(self, parts: training.PreparedRun, plan: training.Plan) -> None:
+        store = parts.context.store
         assert isinstance(store, Replay)
         self._parts, self._store, self.plan = parts, store, plan
         kind = plan.recipe.store
@@ -121,14 +123,14 @@ class SecondLearner:
         self._start = kind.learning_starts_agent_steps
         self._target_every = plan.recipe.pace.target_agent_steps
         self.learner: LocalParameters = training.build_learner(
-            plan, parts.engine.spaces, plan.run.seed
+            plan, parts.context.spaces, plan.run.seed
         )
         self._reader: Reader = store.reader(kind.batch_size, "secondary")
 
     def follow(self, before: int, agent_steps: int) -> None:
         """The updates that the steps so far owe, and the target where its time has come."""
         owed = int(max(0, agent_steps - self._start) * self._per_step)
-        algorithm = self._parts.wired.algorithm
+        algorithm = self._parts.context.algorithm
         while self._store.num_drawable and self._reader.num_draws < owed:
             batch = self._store.sample(self._reader)
             result = algorithm.loss(self.learner.views, batch)
@@ -141,20 +143,20 @@ def measure(cell: Cell, before: Results) -> Result:
     asked = cell.settings
     time_split = TimeSplit()
     with tempfile.TemporaryDirectory() as folder:
-        parts = training.assemble(
+        parts = training.prepared(
             plan_of(asked, asked["first"]), time_split.mark, lambda text: None
         )
         try:
             run = training.open_run(parts, Path(folder) / "run", time_split=time_split)
             second = SecondLearner(parts, plan_of(asked, asked["second"]))
-            with run.running(parts.saved(run), resume=False, begin=parts.begin):
+            with run.running(parts.saved(run), resume=False, begin=parts.runtime.begin):
                 return {"pauses": _taught(parts, run, second, asked)}
         finally:
-            parts.close()
+            parts.runtime.close()
 
 
 def _taught(
-    parts: training.Parts, run: LeaderRun, second: SecondLearner, asked: Mapping[str, Any]
+    parts: training.PreparedRun, run: LeaderRun, second: SecondLearner, asked: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
     pauses: list[dict[str, Any]] = []
 
@@ -162,7 +164,7 @@ def _taught(
         with run.time_split.during(EVALUATION):
             pauses.append(_pause(parts, run, second, asked["pause"]))
 
-    parts.loop(TeachingRun(run, second, Every(asked["every"], pause)))
+    parts.runtime.run(TeachingRun(run, second, Every(asked["every"], pause)))
     return pauses
 
 
@@ -185,17 +187,21 @@ class TeachingRun:
 
 
 def _pause(
-    parts: training.Parts, run: LeaderRun, second: SecondLearner, most_agent_steps: int
+    parts: training.PreparedRun, run: LeaderRun, second: SecondLearner, most_agent_steps: int
 ) -> dict[str, Any]:
-    learners = {"first": parts.parameters, "second": second.learner}
+    learners = {"first": parts.context.parameters, "second": second.learner}
     found: dict[str, Any] = {"agent_steps": run.progress.agent_steps}
     for name, learner in learners.items():
-        policy = training.policy_of(second.plan, learner, found["agent_steps"])
+        policy = training.policy_of(second.plan, partial(_weights, learner), found["agent_steps"])
         scores = training.score(second.plan, policy, games=0, most_agent_steps=most_agent_steps)
         found[f"{name}_score"] = scores.mean if scores.scores else None
         found[f"{name}_norm"] = parameter_norm(learner)
         found[f"{name}_updates"] = learner.version
     return found
+
+
+def _weights(learner: LocalParameters) -> tuple[Views, int]:
+    return learner.views, learner.version
 
 
 def parameter_norm(learner: LocalParameters) -> float:

@@ -92,6 +92,18 @@ class AlgorithmWrapper:
     def head(self) -> str:
         return self.inner.head
 
+    @property
+    def needs(self) -> frozenset[str]:
+        return self.inner.needs
+
+    @property
+    def gives(self) -> frozenset[str]:
+        return self.inner.gives
+
+    @property
+    def losses(self) -> tuple[str, ...]:
+        return self.inner.losses
+
     def columns(self, spaces: Spaces) -> Mapping[str, Column]:
         return self.inner.columns(spaces)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,10 @@ import torch
 from scanline import training
 from scanline.parameters import NotFiniteGradientError
 from scanline.records import Batch, LossResult, Views
+from scanline.runners.synchronous import Alternate
 from scanline.runs.leader import NotFiniteError
+from scanline.samplers import SamplingSettings
+from scanline.stores import RolloutSettings
 from scanline.tables import Table
 
 from ..timing import Stretch, timed
@@ -56,6 +59,21 @@ def cells(scale: Scale) -> list[Cell]:
     sizes = dict(SIZES[scale])
     axes = {"seed": sizes.pop("seeds"), "rate": sizes.pop("rates"), "form": tuple(FORMS)}
     return grid("{form}-{rate:g}.{seed}", axes, **sizes)
+
+
+def synchronous(plan: training.Plan) -> training.Plan:
+    """The same work by one learner that takes turns: network, batch and algorithm stay."""
+    sampling: Any = plan.recipe.sampling
+    store: Any = plan.recipe.store
+    steps = sampling.rollout_agent_steps
+    num_envs = store.batch_size(sampling.num_envs, steps) // steps
+    recipe = replace(
+        plan.recipe,
+        sampling=SamplingSettings(num_envs=num_envs, rollout_agent_steps=steps),
+        store=RolloutSettings(),
+        pace=Alternate(),
+    )
+    return replace(plan, recipe=recipe)
 
 
 @dataclass
@@ -109,7 +127,7 @@ def measure(cell: Cell, before: Results) -> Result:
     lag: float | None = None
     try:
         timing = timed(
-            training.synchronous(plan) if lockstep else plan,
+            synchronous(plan) if lockstep else plan,
             warm_up=Stretch(),
             measured=Stretch(seconds=asked["seconds"]),
             attachments=training.Attachments(around=lambda inner: CountedAlgorithm(inner, counts)),

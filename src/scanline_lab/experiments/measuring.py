@@ -61,11 +61,12 @@ def sampling_rate(
     if decider == "simulated":
         assert device is not None
         attachments = training.Attachments(around=lambda inner: OnCoprocessor(inner, device))
-    parts = training.assemble(plan, lambda part: None, lambda text: None, attachments=attachments)
+    parts = training.prepared(plan, lambda part: None, lambda text: None, attachments=attachments)
     try:
-        wired, spaces = parts.wired, parts.engine.spaces
+        wired, spaces = parts.context.parts, parts.context.spaces
         policy: Policy = RandomPolicy(spaces.num_actions) if decider == "random" else wired.policy
-        parts.samplers[0].reset()
+        sampler: Any = wired.sampler
+        sampler.reset()
         slot = wired.store.slot()
         if decider == "random":
             slot.columns.clear()
@@ -73,8 +74,8 @@ def sampling_rate(
         for stretch in (seconds / 10, seconds):
             begun, num = time.perf_counter(), 0
             while (elapsed := time.perf_counter() - begun) < stretch or not num:
-                wired.sampler.collect(policy, into=slot)
+                sampler.collect(policy, into=slot)
                 num += per_slot
         return num / elapsed
     finally:
-        parts.close()
+        parts.runtime.close()
