@@ -108,17 +108,17 @@ class Protocol:
 
 
 @functools.cache
-def _choices() -> dict[str, tuple[Any, ...]]:
-    """Fields with a fixed set of values."""
+def choices() -> dict[str, tuple[Any, ...]]:
+    """Fields with a fixed set of values, and these."""
     hints = get_type_hints(Protocol)
     return {name: get_args(hint) for name, hint in hints.items() if get_origin(hint) is Literal}
 
 
 def _check_choices(protocol: Protocol) -> None:
-    for field, choices in _choices().items():
+    for field, allowed in choices().items():
         value = getattr(protocol, field)
-        if value not in choices:
-            raise ValueError(f"{field}={value!r} is unknown; choose one of {choices}.")
+        if value not in allowed:
+            raise ValueError(f"{field}={value!r} is unknown; choose one of {allowed}.")
 
 
 def _check_ranges(protocol: Protocol) -> None:
