@@ -1,4 +1,4 @@
-"""Samplers: who steps the environments, and in which order."""
+"""Samplers: they step environments and fill slots, in lockstep or agent by agent."""
 
 from .dynamic import DynamicSampler, DynamicSettings
 from .episodes import GameNumbers
