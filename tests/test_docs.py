@@ -58,3 +58,10 @@ def test_the_site_builds_and_all_its_links_lead_somewhere(tmp_path: Path) -> Non
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "environments" / "index.html").exists()
+
+
+@pytest.mark.parametrize("page", ["docs/flow.md", "CONTRIBUTING.md"])
+def test_files_that_a_page_names_exist(page: str) -> None:
+    folders = [ROOT, ROOT / "src" / "scanline"]
+    for name in re.findall(r"`([\w./]+\.(?:py|h|cpp))`", (ROOT / page).read_text()):
+        assert any((folder / name).exists() for folder in folders), f"{page} names {name}"
