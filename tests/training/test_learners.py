@@ -210,7 +210,7 @@ def test_a_killed_follower_ends_the_run_which_resumes_as_if_it_had_not_died(
     os.kill(follower_of(process), signal.SIGKILL)
     _, words = process.communicate(timeout=LONGEST_END_SECONDS)
     assert process.returncode not in (0, None)
-    assert "Learner 0 of 2 lost another learner: worker 0" in words
+    assert "Learner 0 of 2 lost another learner: Learner 1" in words
     assert "ended by SIGKILL without a word. The run ends; continue it with --resume." in words
     train_pair(pair, recipe, out, resume=True)
     assert_equal_runs(whole, out)
