@@ -58,7 +58,7 @@ class Recipe:
 
     def __post_init__(self) -> None:
         settings.check_unique(self)
-        if not isinstance(self.algorithm, Algorithm):
+        if not isinstance(self.algorithm, Algorithm):  # a user may have forgotten the base class
             raise TypeError(
                 f"algorithm={self.algorithm!r} lacks functions of an algorithm; derive it from "
                 "scanline.algorithms.Defaults and write `loss`."

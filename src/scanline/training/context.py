@@ -306,6 +306,6 @@ def share_cores(plan: Plan) -> None:
     As many as asked for, or a fair share of the cores where learners or threads would compete.
     """
     native = plan.run.kernels == "native" and plan.run.device == "cpu"
-    named = isinstance(plan.recipe.network, str)
+    named = isinstance(plan.recipe.network, str)  # else a function that builds a module
     threads = max(1, cores_of_one(plan) // plan.recipe.pace.num_network_threads)
     networks.share_cores(plan.run.torch_threads or threads, native and named)
