@@ -13,6 +13,7 @@ import pytest
 import scanline
 from scanline import cli, reports
 from scanline.reports import charts
+from scanline.reports.seeds import mean_with_band
 
 SETTINGS = {"game": "pong", "recipe": {"name": "a2c", "rate": 0.1}, "run": {"seed": 7}}
 
@@ -86,6 +87,81 @@ def test_several_runs_share_charts_and_show_what_differs(tmp_path: Path) -> None
     assert "recipe.rate" in differs and "recipe.name" not in differs
     curves = [text.count(f"stroke: {colour}; stroke-width") for colour in charts.COLOURS]
     assert curves[0] == curves[1] > 0 == sum(curves[2:])
+
+
+def seed(number: int) -> dict[str, Any]:
+    return {"run": {"seed": number}}
+
+
+def test_seeds_of_one_recipe_are_one_curve_with_a_band(tmp_path: Path) -> None:
+    seeds = [make_run(tmp_path / f"s{n}", **seed(n)) for n in range(3)]
+    other = [
+        make_run(tmp_path / f"o{n}", recipe={"name": "ppo"}, **seed(n), num_rows=n + 1)
+        for n in range(3)
+    ]
+    text = page_of(*seeds, *other, out=tmp_path / "six.html")
+    legend = re.findall(r"</i>([^<]*)</span>", text)
+    for recipe in ("a2c", "ppo"):
+        words = f"{recipe} on pong: mean of 3 seeds, band from lowest to highest"
+        assert words in legend
+    curves = [text.count(f"stroke: {colour}; stroke-width") for colour in charts.COLOURS]
+    assert curves[0] == curves[1] > 0 == sum(curves[2:])
+    assert text.count("fill-opacity: 0.16") > 0
+    for n in range(3):
+        assert f"a2c on pong, seed {n}" in text
+
+
+def test_equal_seeds_stay_apart(tmp_path: Path) -> None:
+    text = page_of(*(make_run(tmp_path / n) for n in ("one", "two")), out=tmp_path / "p.html")
+    assert "band from" not in text and "seed 7 (one)" in text
+
+
+def test_a_mean_is_of_the_lines_that_reach_a_place() -> None:
+    points, band = mean_with_band([[(0.0, 1.0), (2.0, 3.0)], [], [(1.0, 4.0), (2.0, 5.0)]])
+    assert points == [(0.0, 1.0), (1.0, 3.0), (2.0, 4.0)]
+    assert band == [(0.0, 1.0, 1.0), (1.0, 2.0, 4.0), (2.0, 3.0, 5.0)]
+    assert mean_with_band([[], [(1.0, 2.0)]]) == ([(1.0, 2.0)], [])
+    assert mean_with_band([]) == ([], [])
+
+
+@pytest.mark.parametrize("num_rows", [(3, 0), (0, 3), (1, 3), (3, 1), (0, 0), (1, 1)])
+@pytest.mark.parametrize("seeds", [(7, 7), (7, 8)])
+def test_runs_that_lack_metrics_are_laid_over_each_other(
+    tmp_path: Path, num_rows: tuple[int, int], seeds: tuple[int, int]
+) -> None:
+    runs = [
+        make_run(tmp_path / str(n), num_rows=rows, **seed(number))
+        for n, (rows, number) in enumerate(zip(num_rows, seeds, strict=True))
+    ]
+    for run in runs:
+        for file in ("progress.jsonl", "rates.jsonl"):
+            assert (run / file).exists()
+    assert cli.main(["report", *map(str, runs), "--out", str(tmp_path / "both.html")]) == 0
+    (runs[0] / "rates.jsonl").unlink()  # neither speed nor time
+    (runs[1] / "progress.jsonl").unlink()
+    page_of(*runs, out=tmp_path / "both.html")
+
+
+def test_a_run_that_has_steps_has_not_zero(tmp_path: Path) -> None:
+    new = make_run(tmp_path / "new", num_rows=0)
+    cells = re.findall(r"<td[^>]*>([^<]*)</td>", page_of(new))
+    assert cells[1:9] == ["-"] * 8
+    (new / "checkpoints" / "000000-agent-steps-4200").mkdir(parents=True)
+    cells = re.findall(r"<td[^>]*>([^<]*)</td>", page_of(new))
+    assert cells[1:3] == ["4,200", "-"]
+
+
+def test_a_run_of_few_steps_has_curves(tmp_path: Path) -> None:
+    small = {"network": "mlp", "num_workers": 0, "torch_threads": 1, "tensorboard": False}
+    quiet = {"live": False, "say": lambda sentence: None}
+    run = scanline.train(
+        "a2c", "scanline/Catch-v0", agent_steps=1_600, out=tmp_path / "run", **small, **quiet
+    )
+    rows = (run.folder / "progress.jsonl").read_text().splitlines()
+    assert [json.loads(row)["agent_steps"] for row in rows] == [1_040, 1_600]
+    text = (run.folder / "report.html").read_text()
+    assert re.findall(r"<td[^>]*>([^<]*)</td>", text)[1] == "1,600"
+    assert "Nothing was logged yet" not in text
 
 
 def test_a_run_without_rows_and_one_with_a_cut_line_can_be_reported(tmp_path: Path) -> None:

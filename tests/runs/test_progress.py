@@ -143,6 +143,46 @@ def test_a_killed_and_resumed_run_leaves_the_same_bytes(
     assert len(rows(folder, "rates.jsonl")) == len(rows(folder))
 
 
+@pytest.mark.parametrize(
+    ("every", "num_rollouts", "expected"),
+    [
+        (10_000, 20, [600]),
+        (10_000, 400, [1_020, 2_010, 5_010, 10_020, 12_000]),
+        (1_500, 60, [1_020, 1_500, 1_800]),
+        (600, 60, [600, 1_200, 1_800]),
+    ],
+)
+def test_a_short_run_has_early_rows_and_a_last_one(
+    tmp_path: Path, every: int, num_rollouts: int, expected: list[int]
+) -> None:
+    progress = new_progress(log_every_agent_steps=every)
+    progress.open(tmp_path)
+    for _ in range(num_rollouts):
+        rollout(progress)
+    progress.write_last_row()
+    progress.close()
+    assert [row["agent_steps"] for row in rows(tmp_path)] == expected
+    assert [row["agent_steps"] for row in rows(tmp_path, "rates.jsonl")] == expected
+
+
+def test_the_last_row_of_a_run_that_goes_on_is_dropped(tmp_path: Path) -> None:
+    ended = new_progress(log_every_agent_steps=10_000)
+    ended.open(tmp_path)
+    for _ in range(50):
+        rollout(ended)
+    ended.write_last_row()
+    state = ended.state()
+    ended.close()
+    assert [row["agent_steps"] for row in rows(tmp_path)] == [1_020, 1_500]
+    again = new_progress(log_every_agent_steps=10_000)
+    again.load(state)
+    run(tmp_path, 30, again)
+    run(tmp_path / "whole", 80, new_progress(log_every_agent_steps=10_000))
+    assert [row["agent_steps"] for row in rows(tmp_path)] == [1_020, 2_010]
+    for file in ("progress.jsonl", "progress.csv"):
+        assert (tmp_path / file).read_bytes() == (tmp_path / "whole" / file).read_bytes()
+
+
 def test_rates_stay_out_of_the_rows(tmp_path: Path) -> None:
     run(tmp_path, 8)
     rate, row = rows(tmp_path, "rates.jsonl")[-1], rows(tmp_path)[-1]

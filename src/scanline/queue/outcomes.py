@@ -13,7 +13,6 @@ the newest entry of `evaluations.jsonl` where it paused for evaluation.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +20,7 @@ from typing import Any
 
 from .. import games
 from ..errors import RefusedError, UserError
-from ..reports.runs import SCORE, SECONDS, STEPS, Points, RunFiles, number, read_run
+from ..reports.runs import SCORE, SECONDS, Points, RunFiles, number, read_run
 from ..settings import flat
 
 KINDS = {
@@ -146,9 +145,7 @@ def _steps_alone(run: RunFiles, settings: Mapping[str, Any]) -> float:
 
     A run with a limit in seconds or a target score may end before; it counts as it stands.
     """
-    logged = number(run.rows[-1].get(STEPS)) if run.rows else None
-    saved = (re.search(r"agent-steps-(\d+)$", p.name) for p in run.path.glob("checkpoints/*"))
-    reached = max([logged or 0.0, *(float(match[1]) for match in saved if match)])
+    reached = run.agent_steps or 0.0
     asked = number(settings.get("agent_steps")) or 0.0
     limited = any(settings.get(name) is not None for name in ("seconds", "target_score"))
     if reached < asked and not limited:

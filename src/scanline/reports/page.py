@@ -1,13 +1,15 @@
 """The page of a run, or of several side by side: one HTML file that needs nothing else.
 
 Takes folders of runs; writes headline figures, curves, rates, the time split and all settings.
+Runs that differ in nothing but their seed are drawn as one curve: their mean, with a band.
 Knows the names of the log's columns and nothing of how they came about.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
+from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,8 @@ from ..files import replace_file
 from ..settings import flat
 from . import charts
 from .layout import document, section, table
-from .runs import SCORE, SECONDS, STEPS, ReportError, RunFiles, number, read_run
+from .runs import SCORE, SECONDS, STEPS, Points, ReportError, RunFiles, number, read_run
+from .seeds import Curves, curves_of, mean_with_band
 
 REPORT = "report.html"
 _SPEED_CHARTS = {
@@ -49,6 +52,7 @@ def write(folders: Sequence[Path], out: Path | None = None) -> Path:
 def html(runs: Sequence[RunFiles]) -> str:
     """The whole page."""
     named, alone = _named(runs), len(runs) == 1
+    curves = curves_of(named)
     title = runs[0].title if alone else f"{len(runs)} runs"
     about = [_about(runs[0])] if alone else []
     losses = dict.fromkeys(name for run in runs for name in run.names("losses/"))
@@ -58,11 +62,11 @@ def html(runs: Sequence[RunFiles]) -> str:
         f"<h1>{escape(title)}</h1>",
         *(f'<p class="sub">{escape(line)}</p>' for line in (*about, *_inexact(named))),
         "<h2>Results</h2>" + _headlines(named),
-        "" if alone else charts.legend(list(named)),
-        section("Score", _score_charts(named)),
-        section("Speed", _charts(named, _SPEED_CHARTS)),
+        "" if alone else charts.legend(list(curves)),
+        section("Score", _score_charts(curves)),
+        section("Speed", _charts(curves, _SPEED_CHARTS)),
         "<h2>Where the time went</h2>" + "".join(map(_time_split, named, runs)),
-        section("Learning", _charts(named, learning)),
+        section("Learning", _charts(curves, learning)),
         "<h2>Settings</h2>" + _settings(named),
         _FOOTER,
     ]
@@ -108,38 +112,40 @@ def _figures(run: RunFiles) -> list[str]:
     scores = [score for _, score in run.points(SCORE)]
     last: Mapping[str, Any] = run.rows[-1] if run.rows else {}
     best = run.best_evaluation
-    counts = [number(last.get(name)) or 0.0 for name in (STEPS, "raw_frames", "updates")]
-    rate = counts[0] / run.training_seconds if run.training_seconds else 0.0
+    counts = [run.agent_steps, *(number(last.get(name)) for name in ("raw_frames", "updates"))]
+    logged, seconds = number(last.get(STEPS)), run.training_seconds
     return [
-        *(f"{count:,.0f}" for count in counts),
-        _duration(run.training_seconds),
-        f"{rate:,.0f}",
+        *("-" if count is None else f"{count:,.0f}" for count in counts),
+        _duration(seconds) if seconds else "-",
+        f"{logged / seconds:,.0f}" if logged and seconds else "-",
         f"{scores[-1]:,.1f}" if scores else "-",
         f"{max(scores):,.1f}" if scores else "-",
         f"{best[1]:,.1f} at {best[0]:,.0f}" if best else "-",
     ]
 
 
-def _score_charts(runs: NamedRuns) -> list[str]:
-    by_minutes = {
-        name: [(x / 60, y) for x, y in run.points(SCORE, SECONDS)] for name, run in runs.items()
-    }
-    evaluated = {name: run.evaluated for name, run in runs.items()}
+def _score_charts(curves: Curves) -> list[str]:
+    def by_minutes(run: RunFiles) -> Points:
+        return [(x / 60, y) for x, y in run.points(SCORE, SECONDS)]
+
     return [
-        *_charts(runs, {SCORE: "Score over agent steps"}),
-        charts.line_chart("Score over training time", by_minutes, "minutes of training"),
-        charts.line_chart("Score of evaluations", evaluated, "agent steps"),
+        *_charts(curves, {SCORE: "Score over agent steps"}),
+        _chart("Score over training time", curves, by_minutes, "minutes of training"),
+        _chart("Score of evaluations", curves, lambda run: run.evaluated),
     ]
 
 
-def _charts(runs: NamedRuns, titles: Mapping[str, str]) -> list[str]:
+def _charts(curves: Curves, titles: Mapping[str, str]) -> list[str]:
     """Metrics over agent steps, each with its title."""
-    return [
-        charts.line_chart(
-            title, {label: run.points(name) for label, run in runs.items()}, "agent steps"
-        )
-        for name, title in titles.items()
-    ]
+    return [_chart(title, curves, methodcaller("points", name)) for name, title in titles.items()]
+
+
+def _chart(
+    title: str, curves: Curves, points_of: Callable[[RunFiles], Points], over: str = "agent steps"
+) -> str:
+    found = {name: mean_with_band(list(map(points_of, runs))) for name, runs in curves.items()}
+    lines = {name: points for name, (points, _) in found.items()}
+    return charts.line_chart(title, lines, over, {name: band for name, (_, band) in found.items()})
 
 
 def _time_split(name: str, run: RunFiles) -> str:

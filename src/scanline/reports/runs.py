@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,9 +46,17 @@ class RunFiles:
 
     @property
     def title(self) -> str:
+        return f"{self.subject}, seed {self.seed}"
+
+    @property
+    def subject(self) -> str:
+        """The recipe and the game."""
         plan = self.record["settings"]
-        name, seed = plan["recipe"].get("name"), plan["run"].get("seed")
-        return f"{name} on {plan.get('game')}, seed {seed}"
+        return f"{plan['recipe'].get('name')} on {plan.get('game')}"
+
+    @property
+    def seed(self) -> Any:
+        return self.record["settings"]["run"].get("seed")
 
     def points(self, name: str, over: str = STEPS) -> Points:
         """A metric over agent steps, or over training seconds; rows without it are left out."""
@@ -66,6 +75,14 @@ class RunFiles:
             for name in self.names(_PARTS)
         }
         return {part: seconds for part, seconds in totals.items() if seconds > 0}
+
+    @property
+    def agent_steps(self) -> float | None:
+        """Agent steps that the log or a checkpoint tells of; None where neither does."""
+        saved = (re.search(r"agent-steps-(\d+)$", p.name) for p in self.path.glob("checkpoints/*"))
+        logged = number(self.rows[-1].get(STEPS)) if self.rows else None
+        found = [logged, *(float(match[1]) for match in saved if match)]
+        return max((steps for steps in found if steps is not None), default=None)
 
     @property
     def training_seconds(self) -> float:

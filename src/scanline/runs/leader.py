@@ -186,6 +186,8 @@ class LeaderRun:
             except BaseException as error:
                 self._rescue(error)
                 raise
+            if self.progress.write_last_row():
+                self._refuse_not_finite()
             saves = self._settings.saving.save_at_end
             self._peers.order(SAVE if saves else STOP)
             if saves:

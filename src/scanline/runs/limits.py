@@ -9,7 +9,7 @@ An interval is derived from the count of agent steps alone, so that a resumed ru
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -110,10 +110,13 @@ class Every:
     agent_steps: int
     """0 for never."""
     do: Callable[[], None]
+    early_agent_steps: Sequence[int] = ()
+    """Counts before the first multiple at which it is done too; later ones have no effect."""
 
     def reached(self, before: int, now: int) -> bool:
         """Does it if it is due; gives whether it was."""
-        is_due = passed(self.agent_steps, before, now)
+        early = [count for count in self.early_agent_steps if count < self.agent_steps]
+        is_due = passed(self.agent_steps, before, now) or any(before < n <= now for n in early)
         if is_due:
             self.do()
         return is_due

@@ -4,8 +4,11 @@ Takes agent steps, metrics of updates and finished games; gives counters, the sc
 Knows no algorithm: a metric is a name and a scalar tensor, read only when a row is due.
 
 Rows hold nothing that depends on the clock, so equal seeds give equal bytes; rates go into a file
-of their own. Reading a tensor would wait for the device, so metrics stay tensors between rows:
-`losses/*` and `perf/*` are means over the updates since the last row, `charts/*` the last value.
+of their own. The row at the end of a run is no part of its state: a resumed run drops it and goes
+on as if it had not ended there.
+
+Reading a tensor would wait for the device, so metrics stay tensors between rows: `losses/*` and
+`perf/*` are means over the updates since the last row, `charts/*` the last value.
 """
 
 from __future__ import annotations
@@ -29,6 +32,8 @@ from .scores import Scores
 
 _COUNTED = ("charts/agents", "charts/predictors", "charts/trainers")
 """Charts that say how many threads a run has, not how well it learns."""
+_EARLY_AGENT_STEPS = (1_000, 2_000, 5_000)
+"""A short run has rows too."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +41,8 @@ class ProgressSettings:
     """What is logged, and how often."""
 
     log_every_agent_steps: int = 10_000
-    """Agent steps between two rows of the log files."""
+    """Agent steps between two rows of the log files; before the first of them there are rows at
+    1,000, 2,000 and 5,000, and a last one at the end."""
     score_window_episodes: int = 100
     """Games in the mean score; they count in the order in which they started."""
     tensorboard: bool = True
@@ -90,7 +96,8 @@ class Progress:
         self._rates: dict[str, list[float]] = {}
         self._figures: dict[str, float] = {}
         self._num_rows, self._last_row_at = 0, 0
-        self._log = Every(settings.log_every_agent_steps, self._write_row)
+        every = settings.log_every_agent_steps
+        self._log = Every(every, self._write_row, _EARLY_AGENT_STEPS)
         self._files: LogFiles | None = None
         self.last_row: dict[str, float | int | None] = {}
         """What was logged last in this process."""
@@ -181,10 +188,20 @@ class Progress:
         """Writes a row when a multiple of `log_every_agent_steps` was reached since the last."""
         return self._files is not None and self._log.reached(self._last_row_at, self.agent_steps)
 
-    def _write_row(self) -> None:
+    def write_last_row(self) -> bool:
+        """Writes what came after the last row; the state of the run does not count it."""
+        is_new = self._files is not None and self.agent_steps > self._last_row_at
+        if is_new:
+            self._write()
+        return is_new
+
+    def _write(self) -> None:
         assert self._files is not None
         self.last_row = self._row()
         self._files.write(self.last_row, self._row_of_rates())
+
+    def _write_row(self) -> None:
+        self._write()
         self._metrics.clear()
         self._rates.clear()
         self._num_rows, self._last_row_at = self._num_rows + 1, self.agent_steps
