@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from .envs.console import Console
     from .envs.make import make
     from .recipes import Recipe
+    from .runs.loggers import Logger
+    from .training.hooks import TrainingProgress
     from .training.scoring import evaluate, load_policy
     from .training.train import Run, train
 
@@ -25,8 +27,10 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Console",
+    "Logger",
     "Recipe",
     "Run",
+    "TrainingProgress",
     "__version__",
     "algorithms",
     "evaluate",
@@ -43,8 +47,10 @@ __all__ = [
 
 _HOMES = {
     "Console": ".envs.console",
+    "Logger": ".runs.loggers",
     "Recipe": ".recipes",
     "Run": ".training.train",
+    "TrainingProgress": ".training.hooks",
     "evaluate": ".training.scoring",
     "load_policy": ".training.scoring",
     "make": ".envs.make",

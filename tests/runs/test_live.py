@@ -15,7 +15,7 @@ from scanline.runs import live
 from scanline.runs.clock import TimeSplit
 from scanline.runs.limits import Limits, Stop
 from scanline.runs.live import LiveSettings, LiveView
-from scanline.runs.picture import picture
+from scanline.runs.picture import About, line, picture
 from scanline.runs.progress import Progress, ProgressSettings
 
 
@@ -30,7 +30,7 @@ class MadeUpRun:
             LiveSettings(**settings),  # type: ignore[arg-type]
             self.progress,
             Limits(agent_steps=960_000),
-            title="paac pong",
+            about=About("paac pong, seed 3", Path("runs/mine"), 32, limit_agent_steps=27_000),
             console=console,
             clock_seconds=lambda: self.now,
         )
@@ -131,7 +131,7 @@ def test_a_loop_that_begins_has_something_to_show_at_once(
     plain = Console(file=io.StringIO(), width=width)
     with MadeUpRun(plain).view as view:
         view.begin()
-    assert text_of(plain) == "paac pong: training.\n"
+    assert text_of(plain) == "paac pong, seed 3: training.\n"
     console = drawn()
     with MadeUpRun(console).view as view:
         view.begin()
@@ -153,7 +153,7 @@ def test_what_takes_long_is_named_while_it_lasts(monkeypatch: pytest.MonkeyPatch
     for console in (Console(file=io.StringIO(), width=100), drawn()):
         with MadeUpRun(console).view as view, view.during("Starting the games"):
             wait_until(lambda: "Starting" in text_of(console))  # noqa: B023
-        assert "paac pong: Starting the games (0 s) ..." in text_of(console)
+        assert "paac pong, seed 3: Starting the games (0 s) ..." in text_of(console)
 
 
 def test_what_is_short_needs_no_word() -> None:
@@ -265,3 +265,63 @@ def test_a_run_s_own_figures_are_shown_in_pairs(monkeypatch: pytest.MonkeyPatch)
     other.progress.log({"perf/policy_lag": 2.5})
     other.go(110)
     assert "policy lag 2.5" in text_of(plain)
+
+
+def screen(width: int, run: MadeUpRun) -> str:
+    console = Console(width=width, file=io.StringIO(), record=True, no_color=True)
+    console.print(picture(run.view.view(), width))
+    return console.export_text()
+
+
+def logged(tmp_path: Path) -> MadeUpRun:
+    """A run with rows, losses and a score that rises."""
+    run = MadeUpRun(Console(file=io.StringIO()))
+    run.progress.open(tmp_path)
+    for _ in range(20):
+        run.progress.log({"losses/policy_loss": 0.25, "losses/entropy": 1.5})
+        run.go(13)
+        run.progress.write_row_if_due()
+    run.progress.close()
+    return run
+
+
+@pytest.mark.parametrize("width", [80, 160])
+def test_a_picture_fills_the_terminal_and_shows_losses_curve_seed_and_folder(
+    tmp_path: Path, width: int
+) -> None:
+    lines = screen(width, logged(tmp_path)).splitlines()
+    assert {len(line) for line in lines} == {width}
+    text = "\n".join(lines)
+    for words in ("seed 3", "runs/mine", "policy loss", "0.25", "entropy", "1.5", "score", "█"):
+        assert words in text, words
+    assert "…" not in text
+    has_curve_beside_bars = any("█" in line and "━" in line for line in lines)
+    assert has_curve_beside_bars == (width == 160)
+
+
+def test_a_wide_terminal_needs_fewer_lines(tmp_path: Path) -> None:
+    run = logged(tmp_path)
+    assert len(screen(160, run).splitlines()) < len(screen(80, run).splitlines()) - 6
+
+
+@pytest.mark.parametrize("width", [40, 80, 160])
+def test_before_the_first_score_it_says_what_is_under_way(width: int) -> None:
+    run = MadeUpRun(Console(file=io.StringIO()))
+    run.progress.advance(3_200)
+    run.progress.count_episodes([EpisodeEnd(1, -21.0, 90, 1)])
+    shown = " ".join(line.strip("│ ") for line in screen(width, run).splitlines())
+    assert (
+        "No score yet: 32 games under way, the longest for 100 agent steps, cut after 27,000; "
+        "1 have ended and count when it has." in shown
+    )
+    assert "no game finished (32 games under way" in line(run.view.view()).plain
+
+
+def test_the_curve_goes_on_after_a_resume(tmp_path: Path) -> None:
+    run = logged(tmp_path)
+    again = MadeUpRun(Console(file=io.StringIO()))
+    again.progress.load(run.progress.state())
+    again.progress.open(tmp_path)
+    again.progress.close()
+    assert len(run.progress.curve) == 20
+    assert again.progress.curve == run.progress.curve

@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 
 from scanline.files import DiskError
-from scanline.runs.log import LogFiles
+from scanline.runs.log import RunLog
+from scanline.runs.loggers import TensorBoard
 
 
 def write(folder: Path, first: int, last: int, late: int = 3) -> None:
     """Rows first..last-1; a column `losses/x` appears at row `late`."""
-    files = LogFiles(folder, first, tensorboard=False)
+    files = RunLog(folder, first)
     for place in range(first, last):
         row: dict[str, float | int | None] = {"agent_steps": place * 10, "score": place / 3}
         if place >= late:
@@ -60,7 +61,7 @@ def test_lost_rows_are_told(tmp_path: Path) -> None:
     write(tmp_path, 0, 2)
     (tmp_path / "rates.jsonl").write_bytes(b"")
     with pytest.warns(UserWarning, match=r"rates\.jsonl holds 0 rows .* counts 2"):
-        LogFiles(tmp_path, 2, tensorboard=False).close()
+        RunLog(tmp_path, 2).close()
 
 
 def test_a_row_without_its_line_end_is_no_row(tmp_path: Path) -> None:
@@ -68,7 +69,7 @@ def test_a_row_without_its_line_end_is_no_row(tmp_path: Path) -> None:
     path = tmp_path / "progress.jsonl"
     path.write_bytes(path.read_bytes()[:-1])
     with pytest.warns(UserWarning, match=r"progress\.jsonl holds 1 rows .* counts 2"):
-        LogFiles(tmp_path, 2, tensorboard=False).close()
+        RunLog(tmp_path, 2).close()
     assert path.read_bytes().endswith(b"}\n")
 
 
@@ -76,7 +77,7 @@ def test_tensorboard_shows_one_curve_after_a_resume(tmp_path: Path) -> None:
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     for first, value in ((0, 1.0), (2, 5.0)):
-        files = LogFiles(tmp_path, first, tensorboard=True)
+        files = RunLog(tmp_path, first, [TensorBoard()])
         for place in range(first, 4):
             row = {"agent_steps": place * 10, "losses/x": value + place, "score": None}
             files.write(row, {"agent_steps": place * 10, "charts/SPS": 2.0})
@@ -88,7 +89,7 @@ def test_tensorboard_shows_one_curve_after_a_resume(tmp_path: Path) -> None:
 
 
 def test_a_refused_row_is_one_sentence_and_the_files_close(tmp_path: Path) -> None:
-    files = LogFiles(tmp_path, 0, tensorboard=False)
+    files = RunLog(tmp_path, 0)
     files.write({"agent_steps": 1}, {"agent_steps": 1})
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, before[1]))
@@ -102,7 +103,7 @@ def test_a_refused_row_is_one_sentence_and_the_files_close(tmp_path: Path) -> No
     assert len((tmp_path / "progress.jsonl").read_text().splitlines()) == 3
 
 
-def write_many(files: LogFiles) -> None:
+def write_many(files: RunLog) -> None:
     for step in range(1_000):
         files.write({"agent_steps": step, "x": 1}, {"agent_steps": step, "y": 1.5})
 
@@ -112,7 +113,7 @@ def test_an_event_that_does_not_fit_is_one_sentence_from_this_thread(
 ) -> None:
     """The event file holds what the others hold, so it reaches a limit of their size first."""
     threads = threading.active_count()
-    files = LogFiles(tmp_path, 0, tensorboard=True)
+    files = RunLog(tmp_path, 0, [TensorBoard()])
     assert threading.active_count() == threads, "no writer that could fail unseen"
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (2_000, before[1]))
@@ -130,7 +131,7 @@ def test_an_event_that_does_not_fit_is_one_sentence_from_this_thread(
 def test_files_that_were_removed_are_noticed_with_the_next_row(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     folder.mkdir()
-    files = LogFiles(folder, 0, tensorboard=True)
+    files = RunLog(folder, 0, [TensorBoard()])
     files.write({"agent_steps": 1}, {"agent_steps": 1})
     shutil.rmtree(folder)
     with pytest.raises(DiskError, match=r"its folder was removed while the run wrote to it; start"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scanline.runs.picture import Load, advice, shares
+from scanline.runs.picture import Load, advice, score_chart, shares
 
 
 def load(**changes: object) -> Load:
@@ -42,3 +42,14 @@ def test_shares_leave_evaluation_out() -> None:
     assert shares(load().split_seconds) == dict.fromkeys(
         ("environment", "acting", "learning", "other"), 0.25
     )
+
+
+@pytest.mark.parametrize("num", [1, 3, 40, 5_000])
+@pytest.mark.parametrize("width", [15, 40, 77])
+def test_a_score_chart_fills_its_width_from_the_lowest_to_the_highest(num: int, width: int) -> None:
+    rows = score_chart([float(k) for k in range(num)], width, 5)
+    assert [len(row) for row in rows] == [width] * 5
+    assert rows[0].startswith("score ")
+    is_rising = num > 1 and width > 15
+    assert rows[0].endswith("█") == is_rising
+    assert rows[4][14] == "▁"

@@ -34,7 +34,7 @@ MAY_DIFFER = frozenset(
         *("agent_steps", "seconds", "target_score", "stop_if_too_slow", "evaluation_games"),
         *("save_every_agent_steps", "save_every_minutes", "save_at_end"),
         *("keep_checkpoints", "milestone_every_agent_steps", "replay_segment_agent_steps"),
-        *("tensorboard", "stuck_seconds", "live", "refresh_seconds", "plain_seconds"),
+        *("tensorboard", "track", "stuck_seconds", "live", "refresh_seconds", "plain_seconds"),
         *("norms_every_updates", "cosine_every_updates", "log_intensity"),
         *("out", "resume", "wait_seconds", "num_threads", "num_workers", "pin_cores"),
         *("source", "source_sha256", "learner_address"),

@@ -36,6 +36,7 @@ from .folder import RunFolder
 from .garbage import frozen_garbage
 from .limits import Limits, SaveSchedule, SaveSettings, Stop
 from .live import LiveSettings, LiveView
+from .picture import About
 from .progress import Progress, ProgressSettings, Turn, turn_of
 from .replay_segments import Segments
 from .signals import Interrupted, Signals
@@ -120,7 +121,7 @@ class LeaderRun:
         progress: Progress,
         limits: Limits,
         settings: OutputSettings,
-        title: str,
+        about: About,
         peers: Peers | None = None,
     ) -> None:
         self.folder, self.progress, self.time_split = folder, progress, progress.time_split
@@ -130,12 +131,14 @@ class LeaderRun:
         self.signals = Signals()
         """What ends the run early, entered by the caller; set before `running`."""
         self._saves = SaveSchedule(settings.saving)
-        self._live = LiveView(settings.live, progress, limits, title=title)
+        self._live = LiveView(settings.live, progress, limits, about=about)
         self._saved: Mapping[str, Saved] = {}
         self.exactness = Exactness()
         """Why a resumed run may not end bit for bit like this one; set before `running`."""
         self.say: Callable[[str], None] = lambda sentence: None
         """Takes sentences for the user; set before `running`."""
+        self.after_row: Callable[[], bool] = lambda: True
+        """Called after every row; gives whether the run goes on; set before `running`."""
         self._growing: list[Growing] = []
         self.evaluations: Evaluations | None = None
         """Where pauses for evaluation are wanted; set before `running`."""
@@ -171,7 +174,7 @@ class LeaderRun:
                     self.time_split.restart()
             self._mark(self.exactness.begin())
             self._saves.saved(self.progress.agent_steps)
-            self.progress.open(self.folder.path)
+            self.progress.open(self.folder.path, self.folder.record["settings"])
             stack.callback(self.progress.close)
             if self.evaluations is not None:
                 self.evaluations.open(self.folder.path)
@@ -210,13 +213,16 @@ class LeaderRun:
         self.time_split.mark(OTHER)
         if not self.progress.end_turn():
             return not self.breaks_off()
-        if self.progress.write_row_if_due():
-            self._refuse_not_finite()
+        ended = self._row_if_due()
         self._evaluate_if_due()
-        self.stop = self.signals.stop or self._limits.reached(
-            agent_steps=self.progress.agent_steps,
-            seconds=self.time_split.training_seconds(),
-            score=self.progress.scores.full_mean,
+        self.stop = (
+            self.signals.stop
+            or ended
+            or self._limits.reached(
+                agent_steps=self.progress.agent_steps,
+                seconds=self.time_split.training_seconds(),
+                score=self.progress.scores.full_mean,
+            )
         )
         for part in self._growing:
             part.grow()
@@ -226,6 +232,15 @@ class LeaderRun:
             self.save()
         self._live.refresh_if_due()
         return self.stop is None
+
+    def _row_if_due(self) -> Stop | None:
+        """What the callback takes is no training time."""
+        if not self.progress.write_row_if_due():
+            return None
+        self._refuse_not_finite()
+        with self.time_split.untimed():
+            is_over = not self.after_row()
+        return Stop("callback", "The callback has ended the run.") if is_over else None
 
     def breaks_off(self) -> bool:
         """Whether a signal or the clock ends the run in the midst of a turn; shows what is due."""

@@ -15,7 +15,9 @@ from typing import Literal, NamedTuple
 
 from ..settings import at_least
 
-StopKind = Literal["agent_steps", "seconds", "target_score", "too_slow", "signal", "leader"]
+StopKind = Literal[
+    "agent_steps", "seconds", "target_score", "too_slow", "callback", "signal", "leader"
+]
 _FIRST_SECONDS = 60.0
 """Training time after which a rate is worth a judgement."""
 

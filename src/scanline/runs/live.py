@@ -27,7 +27,7 @@ from rich.text import Text
 from ..machine import cpu_seconds, total_memory_bytes, used_memory_bytes
 from ..processes import granted_cores
 from .limits import Limits, Stop
-from .picture import Load, View, last_word, line, picture
+from .picture import About, Load, View, last_word, line, opening, picture
 from .progress import Moment, Progress
 from .signals import say_on_stderr
 
@@ -71,12 +71,12 @@ class LiveView:
         progress: Progress,
         limits: Limits,
         *,
-        title: str,
+        about: About,
         console: Console | None = None,
         clock_seconds: Callable[[], float] = time.monotonic,
     ) -> None:
         self._settings, self._progress, self._limits = settings, progress, limits
-        self._title, self._clock_seconds = title, clock_seconds
+        self._about, self._clock_seconds = about, clock_seconds
         self._console = console or Console(file=sys.stdout)
         self._drawn = self._console.is_terminal and not self._console.is_dumb_terminal
         self._every = settings.refresh_seconds if self._drawn else settings.plain_seconds
@@ -101,7 +101,7 @@ class LiveView:
         if self._live is not None:
             self._show(self.view())
         elif self._settings.live and not self._drawn:
-            self._print(f"{self._title}: training.")
+            self._print(f"{self._about.title}: training.")
 
     def _restart(self) -> None:
         self._samples: deque[_Sample] = deque([self._sample()])
@@ -134,7 +134,7 @@ class LiveView:
     def _show_duration(self, what: str, over: threading.Event) -> None:
         begun, wait_seconds = time.monotonic(), _SHORT_SECONDS
         while not over.wait(wait_seconds):
-            sentence = f"{self._title}: {what} ({time.monotonic() - begun:.0f} s) ..."
+            sentence = f"{self._about.title}: {what} ({time.monotonic() - begun:.0f} s) ..."
             if self._live is not None:
                 self._live.update(Group(self._shown, Text(sentence)), refresh=True)
             else:
@@ -152,7 +152,7 @@ class LiveView:
 
     def _show(self, view: View) -> None:
         if self._live is not None:
-            self._shown = picture(view)
+            self._shown = picture(view, self._console.width)
             self._live.update(self._shown, refresh=True)
         elif not self._drawn:
             self._print(line(view))
@@ -165,7 +165,7 @@ class LiveView:
         self.__exit__()
         if self._settings.live:
             if self._drawn:
-                self._console.print(picture(self.view()))
+                self._console.print(picture(self.view(), self._console.width))
             else:
                 self._print(line(self.view()))
             self._print(last_word(stop, folder))
@@ -179,8 +179,9 @@ class LiveView:
             samples.popleft()
         rate, updates_per_second, split = now.moment.since(samples[0].moment)
         seconds = progress.time_split.training_seconds()
+        score, losses = progress.scores.mean, progress.last_losses()
         return View(
-            title=self._title,
+            title=self._about.title,
             agent_steps=progress.agent_steps,
             raw_frames=progress.raw_frames,
             updates=progress.updates,
@@ -188,7 +189,7 @@ class LiveView:
             steps_per_second=rate,
             frames_per_second=rate * progress.frame_skip,
             updates_per_second=updates_per_second,
-            score=progress.scores.mean,
+            score=score,
             best=progress.scores.best,
             window=progress.scores.window,
             training_seconds=seconds,
@@ -197,7 +198,10 @@ class LiveView:
             ),
             done=self._limits.done(agent_steps=progress.agent_steps, seconds=seconds),
             load=_load(samples[0], now, split),
-            further=progress.figures(),
+            further={**losses, **progress.figures()},
+            folder=self._about.folder,
+            curve=[] if score is None else [*progress.curve, score],
+            opening=opening(self._about, progress.agent_steps, progress.scores.waiting),
         )
 
     def _sample(self) -> _Sample:

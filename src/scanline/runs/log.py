@@ -1,7 +1,7 @@
-"""The log files of a run: one row at a time into JSON lines, CSV and TensorBoard.
+"""The log of a run: one row at a time into its own files and to its loggers.
 
 Takes a row (equal for equal seeds) and its rates (which depend on the clock); gives
-`progress.jsonl`, `progress.csv`, `rates.jsonl` and TensorBoard events.
+`progress.jsonl`, `progress.csv` and `rates.jsonl`, and passes both on to loggers.
 Knows no metrics: a row is names and numbers.
 
 The JSON lines are the truth. The CSV is derived from them, so that a column that first appears
@@ -14,122 +14,119 @@ import csv
 import io
 import json
 import os
-import platform
-import time
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
-from itertools import count
 from pathlib import Path
-from typing import IO, Any, TextIO
+from typing import Any, TextIO
 
 from ..files import disk_errors, read_json_lines, refuse_removed, replace_file
+from .loggers import PROGRESS, STEP, Logger
 
-PROGRESS, TABLE, RATES = "progress.jsonl", "progress.csv", "rates.jsonl"
-STEP = "agent_steps"
+TABLE, RATES = "progress.csv", "rates.jsonl"
 
 Row = Mapping[str, float | int | None]
 
-_event_files = count()
-"""Numbers the event files of this process: two that begin within one second get two names."""
 
+class JsonLines:
+    """A logger: a file of JSON lines, cut back to the rows that count, and a table of the same."""
 
-class LogFiles:
-    """Open log files, cut back to the rows that count; one writer per folder."""
+    def __init__(self, name: str, num_rows: int = 0, table: str = "") -> None:
+        self._name, self._num_rows, self._table_name = name, num_rows, table
 
-    def __init__(self, folder: Path, num_rows: int, tensorboard: bool) -> None:
+    def open(self, settings: Mapping[str, Any], folder: Path) -> None:
         self._folder = folder
-        with self._disk_errors():
-            rows = _cut_back(folder / PROGRESS, num_rows)
-            _cut_back(folder / RATES, num_rows)
-            self._progress = open(folder / PROGRESS, "a", encoding="utf-8")  # noqa: SIM115
-            self._rates = open(folder / RATES, "a", encoding="utf-8")  # noqa: SIM115
-            self._columns = list(dict.fromkeys(key for row in rows for key in row))
-            self._table = self._rewritten_table(rows)
-            purge_step = int(rows[-1][STEP]) + 1 if rows else 0
-            self._events = EventFile(folder, purge_step) if tensorboard else None
+        self.rows = _cut_back(folder / self._name, self._num_rows)
+        self._file = open(folder / self._name, "a", encoding="utf-8")  # noqa: SIM115
+        self._columns = list(dict.fromkeys(key for row in self.rows for key in row))
+        self._table: TextIO | None = self._rewritten_table(self.rows) if self._table_name else None
 
-    def write(self, row: Row, rates: Row) -> None:
-        """Appends one row everywhere and passes it on to the system."""
-        with self._disk_errors():
-            refuse_removed(self._progress.fileno(), self._rates.fileno())
-            for file, values in ((self._progress, row), (self._rates, rates)):
-                file.write(json.dumps(values) + "\n")
-                file.flush()
-            self._write_table(row)
-            if self._events is not None:
-                points = {k: v for k, v in {**row, **rates}.items() if v is not None and k != STEP}
-                self._events.write(points, int(row[STEP] or 0))
+    def row(self, agent_steps: int, values: Row) -> None:
+        """Appends one row and passes it on to the system."""
+        refuse_removed(self._file.fileno())
+        row = {STEP: agent_steps, **values}
+        self._file.write(json.dumps(row) + "\n")
+        self._file.flush()
+        if self._table is not None:
+            self._table = self._with_row(self._table, row)
 
     def sync(self) -> None:
         """Waits until the disk has every row."""
-        with self._disk_errors():
-            for file in (self._progress, self._rates):
-                os.fsync(file.fileno())
+        os.fsync(self._file.fileno())
 
     def close(self) -> None:
-        for file in (self._progress, self._rates, self._table, self._events):
-            # Every row was flushed: what a full disk refused was raised by `write`.
+        for file in (self._file, self._table):
+            # Every row was flushed: what a full disk refused was raised by `row`.
             with suppress(OSError):
                 if file is not None:
                     file.close()
 
-    def _write_table(self, row: Row) -> None:
+    def _with_row(self, table: TextIO, row: Row) -> TextIO:
         new = [key for key in row if key not in self._columns]
         if new:
             self._columns += new
-            self._table.close()
-            self._table = self._rewritten_table(read_json_lines(self._folder / PROGRESS))
-        else:
-            self._table.write(_table([row], self._columns))
-            self._table.flush()
+            table.close()
+            return self._rewritten_table(read_json_lines(self._folder / self._name))
+        table.write(_table([row], self._columns))
+        table.flush()
+        return table
 
     def _rewritten_table(self, rows: Sequence[Row]) -> TextIO:
         """The table of these rows, open for more."""
         header: Any = dict(zip(self._columns, self._columns, strict=True))
         text = _table([header, *rows], self._columns) if rows else ""
-        replace_file(self._folder / TABLE, text.encode())
-        return open(self._folder / TABLE, "a", encoding="utf-8", newline="")
+        replace_file(self._folder / self._table_name, text.encode())
+        return open(self._folder / self._table_name, "a", encoding="utf-8", newline="")
+
+
+class RunLog:
+    """All open loggers of a run; one writer per folder."""
+
+    def __init__(
+        self,
+        folder: Path,
+        num_rows: int,
+        loggers: Sequence[Logger] = (),
+        settings: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._folder, self._open = folder, list[Logger]()
+        self._progress = JsonLines(PROGRESS, num_rows, TABLE)
+        self._rates, self._others = JsonLines(RATES, num_rows), loggers
+        with self._disk_errors():
+            for each in (self._progress, self._rates, *loggers):
+                each.open(settings or {}, folder)
+                self._open.append(each)
+
+    @property
+    def rows(self) -> Sequence[Row]:
+        """The rows before this process."""
+        return self._progress.rows
+
+    def write(self, row: Row, rates: Row) -> None:
+        """Passes one row on to every logger."""
+        agent_steps = int(row[STEP] or 0)
+        own, clock = ({k: v for k, v in each.items() if k != STEP} for each in (row, rates))
+        points = {k: v for k, v in {**own, **clock}.items() if v is not None}
+        with self._disk_errors():
+            self._progress.row(agent_steps, own)
+            self._rates.row(agent_steps, clock)
+            for each in self._others:
+                each.row(agent_steps, points)
+
+    def sync(self) -> None:
+        """Waits until the disk has every row of the run's own files."""
+        with self._disk_errors():
+            self._progress.sync()
+            self._rates.sync()
+
+    def close(self) -> None:
+        while self._open:
+            with suppress(OSError):
+                self._open.pop().close()
 
     def _disk_errors(self) -> AbstractContextManager[None]:
         remedy = "free some space and continue with --resume"
         return disk_errors(f"the log files in {self._folder}", remedy)
-
-
-class EventFile:
-    """An open file of TensorBoard events; steps of an earlier file from `purge_step` on are void.
-
-    TensorBoard's own writer passes events to a thread, in which a disk that refuses them ends that
-    thread with a traceback. Here a refused row raises where it is written, as with any log file.
-    """
-
-    def __init__(self, folder: Path, purge_step: int) -> None:
-        # Half a second to import: not for runs without TensorBoard.
-        from tensorboard.compat.proto.event_pb2 import Event, SessionLog
-        from tensorboard.compat.proto.summary_pb2 import Summary
-        from tensorboard.summary.writer.record_writer import RecordWriter
-
-        self._event, self._summary = Event, Summary
-        name = f"{time.time():010.0f}.{platform.node()}.{os.getpid()}.{next(_event_files)}"
-        self._file: IO[bytes] = open(folder / f"events.out.tfevents.{name}", "xb")  # noqa: SIM115
-        self._records = RecordWriter(self._file)
-        self._add(file_version="brain.Event:2")
-        if purge_step:
-            self._add(step=purge_step, session_log=SessionLog(status=SessionLog.START))
-        self._file.flush()
-
-    def write(self, values: Mapping[str, float | int], step: int) -> None:
-        """One point of every curve, passed on to the system."""
-        points = [self._summary.Value(tag=name, simple_value=v) for name, v in values.items()]
-        self._add(step=step, summary=self._summary(value=points))
-        self._file.flush()
-
-    def close(self) -> None:
-        self._file.close()
-
-    def _add(self, **content: object) -> None:
-        event = self._event(wall_time=time.time(), **content)
-        self._records.write(event.SerializeToString())
 
 
 def _cut_back(path: Path, num_rows: int) -> list[dict[str, Any]]:

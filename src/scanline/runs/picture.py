@@ -1,7 +1,7 @@
 """What a run looks like: a picture for a terminal, a line for a file, advice and a last word.
 
-Takes a `View`; gives rich renderables. Knows no clock, no run and no console, so that every
-picture can be drawn from made-up numbers.
+Takes a `View` and a width in columns; gives rich renderables. Knows no clock, no run and no
+console, so that every picture can be drawn from made-up numbers.
 
 Shares of the time alone do not help a newcomer: the advice names what limits the run and the
 option to change.
@@ -9,8 +9,10 @@ option to change.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import textwrap
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise, zip_longest
 from pathlib import Path
 
 from rich.console import Group, RenderableType
@@ -21,7 +23,11 @@ from .clock import ACTING, ENVIRONMENT, LEARNING, OTHER, TRAINING_PARTS
 from .limits import Stop
 
 _STYLES = {ENVIRONMENT: "green", ACTING: "cyan", LEARNING: "magenta", OTHER: "yellow"}
-_BAR_WIDTH = 50
+_CELL_WIDTH = 38
+"""Columns of a name with its number."""
+_LEAST_WIDTH, _SIDE_BY_SIDE_WIDTH = 20, 116
+_CHART_HEIGHT, _LABEL_WIDTH = 5, 14
+_LEVELS = " ▁▂▃▄▅▆▇█"
 _DOMINANT = 0.5
 _NEARLY_FULL = 0.9
 _IDLE_CORES = 0.75
@@ -46,6 +52,19 @@ class Load:
 
 
 @dataclass(frozen=True)
+class About:
+    """Which run a view is of."""
+
+    title: str
+    """Recipe, game and seed."""
+    folder: Path | None = None
+    num_envs: int = 0
+    """Games that are played side by side, by all learners; 0 where that is not known."""
+    limit_agent_steps: int = 0
+    """Agent steps after which a game is cut; 0 for no limit."""
+
+
+@dataclass(frozen=True)
 class View:
     """Everything one picture shows."""
 
@@ -66,29 +85,98 @@ class View:
     """Share of the agent steps or seconds that is done; None without such a limit."""
     load: Load
     further: Mapping[str, float] = field(default_factory=dict)
-    """Means of this run's own figures since the last row, by the name of the log."""
+    """Losses of the last row and this run's own figures, by the name of the log."""
+    folder: Path | None = None
+    curve: Sequence[float] = ()
+    """Mean scores of the rows so far, and the present one."""
+    opening: str = ""
+    """What there is to say before the first score."""
 
 
-def picture(view: View) -> RenderableType:
+def picture(view: View, width: int = 80) -> RenderableType:
     """The picture of a terminal, as lines of fixed width: tables take five times as long."""
+    inside = max(width - 4, _LEAST_WIDTH)  # a frame and a space at each side
     lines = Text(no_wrap=True, overflow="ellipsis")
-    for left, count, right, rate in _number_rows(view):
-        lines.append(f"{left:<13}", "dim").append(f" {count:>15}    ")
-        lines.append(f"{right:<22}", "dim").append(f" {rate:>10}\n")
-    pairs = [*_further(view.further), ("", "")]
-    for first, second in zip(pairs[0:-1:2], pairs[1::2], strict=False):
-        lines.append(f"{first[0]:<22}", "dim").append(f" {first[1]:>6}    ")
-        lines.append(f"{second[0]:<25}", "dim").append(f" {second[1]:>7}\n")
+    for pairs in (_numbers(view), _further(view.further)):
+        _append_columns(lines, pairs, max(1, inside // _CELL_WIDTH))
     lines.append("\n")
+    _append_charts(lines, view, inside)
+    words = Text(advice(view.load), style="bold")
+    folder = None if view.folder is None else Text(str(view.folder), "dim")
+    return Panel(
+        Group(lines, words),
+        title=Text(view.title),
+        title_align="left",
+        subtitle=folder,
+        subtitle_align="left",
+        width=min(width, inside + 4),
+    )
+
+
+def opening(about: About, agent_steps: int, num_waiting: int) -> str:
+    """What there is to say before the first score: a game counts when all earlier ones ended."""
+    if not about.num_envs:
+        return ""
+    limit, steps = about.limit_agent_steps, agent_steps // about.num_envs
+    cut = f", cut after {limit:,}" if limit else ""
+    ended = f"; {num_waiting:,} have ended and count when it has" if num_waiting else ""
+    games = f"{about.num_envs:,} games under way"
+    return f"{games}, the longest for {steps:,} agent steps{cut}{ended}"
+
+
+def _append_columns(lines: Text, pairs: Sequence[tuple[str, str]], num_columns: int) -> None:
+    for place, (name, number) in enumerate(pairs, 1):
+        is_last = place % num_columns == 0 or place == len(pairs)
+        room = _CELL_WIDTH - 4 - len(name)
+        lines.append(name, "dim").append(f" {number:>{room}}" + ("\n" if is_last else "   "))
+
+
+def _append_charts(lines: Text, view: View, width: int) -> None:
+    """The score's curve above the bars, or beside them where there is room."""
+    is_wide = width >= _SIDE_BY_SIDE_WIDTH and bool(view.curve)
+    half = width // 2 - 2 if is_wide else width
+    rows = score_chart(view.curve, half, _CHART_HEIGHT) if view.curve else []
+    if not rows and view.opening:
+        rows = textwrap.wrap(f"No score yet: {view.opening}.", width)
+    if not is_wide:
+        lines.append("".join(f"{row}\n" for row in [*rows, ""]), "bright_blue")
+        rows = []
+    for row, bar in zip_longest(rows, _bars(view, half), fillvalue=""):
+        if is_wide:
+            lines.append(f"{row:<{half}}", "bright_blue").append("    ")
+        lines.append(bar).append("\n")
+
+
+def score_chart(scores: Sequence[float], width: int, height: int) -> list[str]:
+    """Rows of blocks from the first score to the newest, with the highest and lowest beside."""
+    num, total = max(width - _LABEL_WIDTH, 1), len(scores)
+    firsts = [place * total // num for place in range(num + 1)]
+    spans = [(a, max(a + 1, b)) for a, b in pairwise(firsts)]
+    means = [sum(scores[a:b]) / (b - a) for a, b in spans]
+    low, high = min(means), max(means)
+    labels = [f"score {high:>{_LABEL_WIDTH - 7},.1f}", *[""] * (height - 2), f"{low:,.1f}"]
+    top = height * 8
+    heights = [1 + round((mean - low) / ((high - low) or 1.0) * (top - 1)) for mean in means]
+    rows = []
+    for place, label in enumerate(labels):
+        below = 8 * (height - 1 - place)
+        blocks = "".join(_LEVELS[min(max(each - below, 0), 8)] for each in heights)
+        rows.append(f"{label:>{_LABEL_WIDTH - 1}} {blocks}")
+    return rows
+
+
+def _bars(view: View, width: int) -> list[Text]:
+    """Shares of the time, and of the way to the limit."""
     bars = [(part, share, _STYLES[part]) for part, share in shares(view.load.split_seconds).items()]
     if view.done is not None:
         bars.append(("done", view.done, "blue"))
+    room = max(width - 19, 1)  # behind a name, before a percentage
+    found = []
     for name, share, style in bars:
-        full = round(share * _BAR_WIDTH)
-        lines.append(f"{name:<13} ", "dim").append("━" * full, style)
-        lines.append(" " * (_BAR_WIDTH - full)).append(f" {share:4.0%}\n")
-    words = Text(advice(view.load), style="bold")
-    return Panel(Group(lines, words), title=Text(view.title), title_align="left", width=78)
+        full = round(share * room)
+        bar = Text(f"{name:<13} ", "dim").append("━" * full, style)
+        found.append(bar.append(" " * (room - full)).append(f" {share:4.0%}", "default"))
+    return found
 
 
 def line(view: View) -> Text:
@@ -121,17 +209,22 @@ def last_word(stop: Stop, folder: Path) -> Text:
     )
 
 
-def _number_rows(view: View) -> list[tuple[str, str, str, str]]:
+def _numbers(view: View) -> list[tuple[str, str]]:
     left = "" if view.remaining_seconds is None else _duration(view.remaining_seconds)
     score, best = ("" if s is None else f"{s:,.1f}" for s in (view.score, view.best))
-    time = _duration(view.training_seconds)
     return [
-        ("agent steps", f"{view.agent_steps:,}", "agent steps/s", f"{view.steps_per_second:,.0f}"),
-        ("raw frames", f"{view.raw_frames:,}", "raw frames/s", f"{view.frames_per_second:,.0f}"),
-        ("updates", f"{view.updates:,}", "updates/s", f"{view.updates_per_second:,.1f}"),
-        ("games", f"{view.episodes:,}", f"score, last {view.window} games", score),
-        ("memory", _memory(view.load), "best score", best),
-        ("training time", time, "time left, about", left),
+        ("agent steps", f"{view.agent_steps:,}"),
+        ("agent steps/s", f"{view.steps_per_second:,.0f}"),
+        ("raw frames", f"{view.raw_frames:,}"),
+        ("raw frames/s", f"{view.frames_per_second:,.0f}"),
+        ("updates", f"{view.updates:,}"),
+        ("updates/s", f"{view.updates_per_second:,.1f}"),
+        ("games", f"{view.episodes:,}"),
+        (f"score, last {view.window} games", score),
+        ("memory", _memory(view.load)),
+        ("best score", best),
+        ("training time", _duration(view.training_seconds)),
+        ("time left, about", left),
     ]
 
 
@@ -142,7 +235,7 @@ def _further(figures: Mapping[str, float]) -> list[tuple[str, str]]:
 
 def _score(view: View) -> str:
     if view.score is None:
-        return "no game finished"
+        return f"no game finished ({view.opening})" if view.opening else "no game finished"
     best = "" if view.best is None else f", best {view.best:,.1f}"
     return f"{view.score:,.1f} (last {view.window} games{best})"
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -27,13 +27,15 @@ from ..records import EpisodeEnd, Slot, State
 from ..settings import at_least
 from .clock import EVALUATION, TimeSplit
 from .limits import Every
-from .log import LogFiles
+from .log import RunLog
+from .loggers import Logger, Track
 from .scores import Scores
 
 _COUNTED = ("charts/agents", "charts/predictors", "charts/trainers")
 """Charts that say how many threads a run has, not how well it learns."""
 _EARLY_AGENT_STEPS = (1_000, 2_000, 5_000)
 """A short run has rows too."""
+_SCORE = "charts/episodic_return"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +49,8 @@ class ProgressSettings:
     """Games in the mean score; they count in the order in which they started."""
     tensorboard: bool = True
     """Whether TensorBoard events are written."""
+    track: Track = "none"
+    """Where rows go besides the run's folder: `wandb` is Weights & Biases (extra `track`)."""
 
     def __post_init__(self) -> None:
         at_least(1, self, "log_every_agent_steps", "score_window_episodes")
@@ -98,9 +102,13 @@ class Progress:
         self._num_rows, self._last_row_at = 0, 0
         every = settings.log_every_agent_steps
         self._log = Every(every, self._write_row, _EARLY_AGENT_STEPS)
-        self._files: LogFiles | None = None
+        self._files: RunLog | None = None
+        self.loggers: Sequence[Logger] = ()
+        """Where rows go besides the files of the run; set before `open`."""
         self.last_row: dict[str, float | int | None] = {}
         """What was logged last in this process."""
+        self.curve: list[float] = []
+        """Mean scores of all rows that have one, those before a resume included."""
         self._rates_from = self.moment()
 
     @property
@@ -110,10 +118,11 @@ class Progress:
     def moment(self) -> Moment:
         return Moment(self.agent_steps, self.updates, self.time_split.seconds())
 
-    def open(self, folder: Path) -> None:
+    def open(self, folder: Path, settings: Mapping[str, Any] | None = None) -> None:
         """Begins to write; cuts the files back to the rows that this progress knows."""
-        self._files = LogFiles(folder, self._num_rows, self._settings.tensorboard)
+        self._files = RunLog(folder, self._num_rows, self.loggers, settings)
         self._rates_from = self.moment()
+        self.curve = [score for row in self._files.rows if (score := row.get(_SCORE)) is not None]
 
     def close(self) -> None:
         """Closes the log files; may be called twice."""
@@ -179,6 +188,10 @@ class Progress:
         """
         return dict(self._figures)
 
+    def last_losses(self) -> dict[str, float]:
+        """Losses of the last row."""
+        return {k: v for k, v in self.last_row.items() if k.startswith("losses/") and v is not None}
+
     def count_episodes(self, ends: Sequence[EpisodeEnd]) -> None:
         """Counts finished games."""
         self.episodes += len(ends)
@@ -202,6 +215,8 @@ class Progress:
 
     def _write_row(self) -> None:
         self._write()
+        if (score := self.scores.mean) is not None:
+            self.curve.append(score)
         self._metrics.clear()
         self._rates.clear()
         self._num_rows, self._last_row_at = self._num_rows + 1, self.agent_steps
@@ -237,7 +252,7 @@ class Progress:
             "raw_frames": self.raw_frames,
             "updates": self.updates,
             "episodes": self.episodes,
-            "charts/episodic_return": self.scores.mean,
+            _SCORE: self.scores.mean,
             "charts/episodic_length": self.scores.mean_length,
             "charts/episodes_counted": self.scores.counted,
             **{key: means[key] for key in sorted(means)},

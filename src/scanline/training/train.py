@@ -7,7 +7,7 @@ Knows the order of a run's life; the loop and the parts are others'.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,16 +18,19 @@ from ..errors import refusals
 from ..evaluation import EvaluationScores
 from ..parameters import Learners
 from ..recipes import Recipe, user_code
-from ..runs import folder
+from ..runs import folder, loggers
 from ..runs.clock import EVALUATION, TimeSplit
 from ..runs.exactness import Exactness
 from ..runs.leader import LeaderRun
 from ..runs.learners import FollowerRun
 from ..runs.limits import Limits, Stop
+from ..runs.loggers import Logger
+from ..runs.picture import About
 from ..runs.progress import Progress, ProgressSettings
 from ..runs.signals import Interrupted, Signals
 from . import exact, learners
 from .context import Say
+from .hooks import Callback, Hooks
 from .plan import Plan, make_plan
 from .prepared import PreparedRun, prepared
 from .scoring import evaluations_of, score
@@ -55,18 +58,25 @@ Run = TrainedRun
 """Its name in the package `scanline`."""
 
 
-def train(
+def train(  # noqa: PLR0913 (each is a choice of its own)
     recipe: str | Recipe,
     game: str,
     *,
     out: str | Path | None = None,
     resume: bool = False,
     say: Say = print,
+    loggers: Sequence[Logger] = (),
+    callback: Callback | None = None,
     **changes: Any,
 ) -> TrainedRun:
-    """Trains until a limit is reached; settings of any part are given by name."""
+    """Trains until a limit is reached; settings of any part are given by name.
+
+    Every row of the log goes to `loggers` too. After each the `callback` is called with a
+    `TrainingProgress`; when it returns False the run ends as at a limit, and otherwise it changes
+    nothing.
+    """
     plan = make_plan(recipe, game, **changes)
-    return carry_out(plan, out=out, resume=resume, say=say)
+    return carry_out(plan, out=out, resume=resume, say=say, hooks=Hooks(loggers, callback))
 
 
 def carry_out(
@@ -76,13 +86,15 @@ def carry_out(
     resume: bool,
     say: Say = print,
     signals: Signals | None = None,
+    hooks: Hooks | None = None,
 ) -> TrainedRun:
     """Trains by a plan, alone or with other learners; `signals` say how signals end it."""
+    around: dict[str, Any] = {"out": out, "resume": resume, "say": say, "hooks": hooks}
     plan = learners.placed(plan)
     with networks.threads_restored(), learners.joined(plan, follow) as group:
         if group.leads:
             with signals or Signals() as signals:
-                return lead(plan, group, out=out, resume=resume, say=say, signals=signals)
+                return lead(plan, group, signals=signals, **around)
         follow(plan, group)
         stop = Stop("leader", "The leading learner has ended the run.")
         return TrainedRun(Path(out or ""), plan.recipe.agent_steps, 0.0, None, stop)
@@ -100,7 +112,7 @@ def follow(plan: Plan, group: Learners) -> None:
             runtime.run(run)
 
 
-def lead(
+def lead(  # noqa: PLR0913 (each is a choice of its own)
     plan: Plan,
     group: Learners,
     *,
@@ -108,6 +120,7 @@ def lead(
     resume: bool,
     say: Say,
     signals: Signals,
+    hooks: Hooks | None = None,
 ) -> TrainedRun:
     """The whole run of the learner that logs, saves and decides."""
     time_split = TimeSplit()
@@ -115,6 +128,7 @@ def lead(
     with closing(parts.runtime) as runtime:
         run = open_run(parts, out, resume=resume, time_split=time_split, signals=signals)
         user_code.remember(plan.recipe, plan.game)
+        (hooks or Hooks()).attach(run, lambda: runtime.weights()[0])
         run.say = say
         run.evaluations = evaluations_of(parts.plan, parts.policy, say)
         with run.running(parts.saved(run), resume=resume, begin=runtime.begin):
@@ -149,9 +163,15 @@ def open_run(
     progress = Progress(
         output.progress, frame_skip=protocol.frame_skip, time_split=time_split or TimeSplit()
     )
+    progress.loggers = loggers.wanted(output.progress.tensorboard, output.progress.track)
     run_folder = _folder(parts, out, resume, versions)
-    title = f"{plan.recipe.name} on {plan.game}"
-    run = LeaderRun(run_folder, progress, limits, output, title, parts.peers)
+    about = About(
+        f"{plan.recipe.name} on {plan.game}, seed {plan.run.seed}",
+        run_folder.path,
+        plan.recipe.sampling.num_envs * (plan.learners if plan.recipe.exchange.is_central else 1),
+        protocol.episode_limit_frames // protocol.frame_skip,
+    )
+    run = LeaderRun(run_folder, progress, limits, output, about, parts.peers)
     run.signals = signals or run.signals
     run.exactness = Exactness(parts.runtime.inexact, exact.conditions(plan, versions))
     return run
