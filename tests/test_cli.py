@@ -15,6 +15,7 @@ import scanline
 from scanline import cli
 from scanline.algorithms import ActorCritic
 from scanline.errors import UserError
+from scanline.runs.checkpoint import load_latest
 from scanline.runs.signals import Interrupted
 
 CATCH = "scanline/Catch-v0"
@@ -45,6 +46,85 @@ def test_train_evaluate_and_play_one_run(
     assert "--resume" in capsys.readouterr().err
     assert run(*words, *SHORT, "--out", str(out), "--if-exists", "number") == 0
     assert (tmp_path / "run-2" / "settings.json").exists()
+
+
+def go_on_line(words: str) -> list[str]:
+    (line,) = [line for line in words.splitlines() if line.startswith("  go on")]
+    return line.split()[3:]
+
+
+def steps_of(run: Path) -> int:
+    return load_latest(run / "checkpoints").agent_steps
+
+
+@pytest.mark.parametrize(
+    "limit",
+    [
+        ["--agent-steps", "800"],
+        ["--seconds", "1"],
+        ["--target-score", "-100", "--evaluation-games", "1"],
+    ],
+)
+def test_the_line_after_a_limit_goes_on(
+    limit: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "run"
+    most = [] if "--agent-steps" in limit else ["--agent-steps", "60_000"]
+    assert run("train", "a2c", CATCH, *limit, *most, *SHORT, "--out", str(out)) == 0
+    words, before = go_on_line(capsys.readouterr().out), steps_of(out)
+    assert words[:3] == ["train", "--resume", str(out)] and words[3] == limit[0]
+    assert run(*words) == 0
+    assert steps_of(out) > before
+    record = json.loads((out / "settings.json").read_text())
+    assert len(record["resumed"]) == 1 and record["settings"]["recipe"]["network"] == "mlp"
+
+
+def test_a_run_is_resumed_by_its_folder_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = str(tmp_path / "run")
+    assert run("train", "a2c", CATCH, "--agent-steps", "400", *SHORT, "--out", out) == 0
+    assert run("train", "--resume", out) == 0  # nothing is left to do, which is said
+    assert "All 400 agent steps are done" in capsys.readouterr().out
+    for words, steps in (
+        (["--resume", out, "--agent-steps", "800"], 800),
+        ([f"--resume={out}", "--agent-steps=1200"], 1_200),
+        (["a2c", CATCH, "--agent-steps", "1600", "--out", out, "--resume"], 1_600),
+        (["a2c", CATCH, "--resume", "--out", out, "--agent-steps", "2000"], 2_000),
+    ):
+        assert run("train", *words) == 0
+        assert steps_of(Path(out)) == steps
+    capsys.readouterr()
+    for words, sentence in (
+        (["--resume"], "--resume needs the folder of a run"),
+        (["--resume", out, "--out", "other"], "leave out --out other"),
+        (["--resume", str(tmp_path)], "no run in"),
+        (["--resume", out, "--num-envs", "8"], "cannot be resumed with other settings"),
+        (["a2c", "CartPole-v1", "--resume", out], "plays scanline/Catch-v0, not CartPole-v1"),
+    ):
+        assert run("train", *words) == 2
+        error = capsys.readouterr().err
+        assert sentence in error and error.count("\n") == 1
+
+
+def test_a_resumed_run_runs_no_file_that_was_not_trained_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SCANLINE_STATE", str(tmp_path / "state"))
+    file, out = tmp_path / "mine.py", str(tmp_path / "run")
+    file.write_text(
+        "import dataclasses\nfrom scanline.recipes import find\n"
+        "recipe = dataclasses.replace(find('a2c'), name='mine', network='mlp')\n"
+    )
+    assert run("train", str(file), CATCH, "--agent-steps", "400", *SHORT[2:], "--out", out) == 0
+    assert run("train", "--resume", out, "--agent-steps", "480") == 0
+    monkeypatch.setenv("SCANLINE_STATE", str(tmp_path / "another"))
+    capsys.readouterr()
+    assert run("train", "--resume", out, "--agent-steps", "560") == 2
+    assert f"name it: --recipe {file}" in capsys.readouterr().err
+    assert run("train", "--resume", out, "--agent-steps", "560", "--recipe", str(file)) == 0
+    assert run("train", str(file), "--resume", out, "--agent-steps", "640") == 0
+    assert steps_of(Path(out)) == 640
 
 
 def test_a_reached_score_is_confirmed_filmed_and_reported(

@@ -37,6 +37,7 @@ _NOT_OPTIONS = {"name", "summary", "source", "source_sha256", "game"}
 USAGE = """scanline: train Atari agents fast on the machine at hand
 
   scanline train RECIPE GAME [options]     train; add --help for all options
+  scanline train --resume RUN [options]    go on with a run, e.g. with more --agent-steps
   scanline evaluate RUN [options]          play whole games with a run's weights
   scanline play RUN [options]              film a game as mp4 and gif
   scanline report RUN...                   a page of curves, rates and settings
@@ -156,8 +157,9 @@ class TrainOptions:
 
     out: Path | None = None
     """Folder of the run; runs/GAME__RECIPE__SEED__TIME when not given."""
-    resume: bool = False
-    """Go on with the run in --out from its newest checkpoint."""
+    resume: Path | None = None
+    """Go on with this run, or with the one in --out, from its newest checkpoint. Recipe, game and
+    settings are the run's; limits and what touches no learning may be changed."""
     if_exists: Literal["refuse", "number"] = "refuse"
     """When --out holds a run already: refuse, or append a number to the folder's name."""
     film: bool = False
@@ -165,8 +167,9 @@ class TrainOptions:
 
 
 def _train(words: list[str]) -> int:
-    positional = [word for word in words[:2] if not word.startswith("-")]
-    if len(positional) < 2:
+    resumed, words = _taken(words, "--resume")
+    names, words = _names(words, is_resumed=resumed is not None)
+    if resumed is None and len(names) < 2:
         print(USAGE)
         if set(words) & {"-h", "--help"}:
             return 0
@@ -174,20 +177,57 @@ def _train(words: list[str]) -> int:
     from . import settings, training
     from .runs.signals import Signals
 
-    plan = training.make_plan(*positional)
-    given = _parse(plan, words[2:], f"{PROGRAM} train {' '.join(positional)}")
+    out = None if resumed is None else _run_to_resume(resumed, words)
+    plan = training.make_plan(**names) if out is None else training.read_plan(out, **names)
+    given = _parse(plan, words, f"{PROGRAM} train {plan.recipe.source} {plan.game}")
     options = TrainOptions(**{f.name: given.pop(f.name) for f in dataclasses.fields(TrainOptions)})
     before = {leaf.name: leaf.value for leaf in settings.leaves(plan)}
-    typed = {word.split("=")[0].lstrip("-").replace("-", "_") for word in words[2:]}
+    typed = {word.split("=")[0].lstrip("-").replace("-", "_") for word in words}
     changes = {n: v for n, v in given.items() if v != before[n] or n in typed}
-    plan = training.make_plan(*positional, **changes)
-    out = _numbered(options.out) if options.if_exists == "number" else options.out
+    plan = training.changed_plan(plan, changes)
+    if out is None:
+        out = _numbered(options.out) if options.if_exists == "number" else options.out
     signals = Signals(ends_process=True)
-    run = training.carry_out(plan, out=out, resume=options.resume, signals=signals)
+    run = training.carry_out(plan, out=out, resume=resumed is not None, signals=signals)
     if options.film and run.stop.kind != "signal":
         print("Filming a game ...")
         _print_film(training.film(run.folder, recipe=plan.recipe, game=plan.game))
     return 0
+
+
+def _names(words: list[str], is_resumed: bool) -> tuple[dict[str, str], list[str]]:
+    """Recipe and game, which stand first, and the other words; a resumed run needs neither."""
+    names, place = {}, 0
+    for name in ("recipe", "game"):
+        if words[place : place + 1] and not words[place].startswith("-"):
+            names[name] = words[place]
+            place += 1
+    words = words[place:]
+    for name in ("recipe", "game") if is_resumed else ():
+        value, words = _taken(words, f"--{name}")
+        names |= {name: value} if value else {}
+    return names, words
+
+
+def _taken(words: list[str], option: str) -> tuple[str | None, list[str]]:
+    """The value of an option and the words without it; None without the option, '' for none."""
+    for place, word in enumerate(words):
+        name, equals, value = word.partition("=")
+        if name == option:
+            following = [] if equals else words[place + 1 : place + 2]
+            following = [each for each in following if not each.startswith("-")]
+            return value or "".join(following), words[:place] + words[place + 1 + len(following) :]
+    return None, words
+
+
+def _run_to_resume(resumed: str, words: list[str]) -> Path:
+    """The run after --resume, or the one in --out."""
+    out, _ = _taken(words, "--out")
+    if not resumed and not out:
+        raise RefusedError("--resume needs the folder of a run, e.g. `train --resume runs/x`.")
+    if resumed and out and Path(out) != Path(resumed):
+        raise RefusedError(f"--resume {resumed} goes on in its own folder; leave out --out {out}.")
+    return Path(resumed or str(out))
 
 
 def _numbered(out: Path | None) -> Path | None:

@@ -68,6 +68,17 @@ def test_the_first_limit_to_come_gives_the_remaining_time() -> None:
     assert Limits(target_score=1).remaining_seconds(**now, steps_per_second=100) is None
 
 
+def test_the_options_that_go_on_are_beyond_what_is_done() -> None:
+    limits = Limits(agent_steps=1_000, seconds=0.5)
+    for done in (1_000, 1_999, 2_000, 70_001):
+        (name, value) = limits.longer("agent_steps", agent_steps=done, seconds=0.1).split()
+        assert name == "--agent-steps" and int(value) > done
+    assert limits.longer("agent_steps", agent_steps=1_040, seconds=0.1) == "--agent-steps 2_000"
+    assert limits.longer("seconds", agent_steps=10, seconds=0.6) == "--seconds 2"
+    assert limits.longer("seconds", agent_steps=10, seconds=3.4) == "--seconds 6"
+    assert limits.longer("signal", agent_steps=10, seconds=3.4) == ""
+
+
 def test_a_save_is_due_by_steps_and_by_minutes() -> None:
     now = [0.0]
     settings = SaveSettings(save_every_agent_steps=100, save_every_minutes=1)

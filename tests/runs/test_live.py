@@ -214,7 +214,7 @@ def test_the_last_word_tells_where_the_run_is_and_what_to_do() -> None:
         run.view.finish(STOP, Path("runs/x"))
     for words in (
         "All 960,000 agent steps are done. The run is in runs/x",
-        "--out runs/x --resume",
+        "scanline train --resume runs/x --agent-steps 1_920_000",
         "scanline evaluate runs/x",
         "scanline play runs/x",
         "tensorboard --logdir runs/x",

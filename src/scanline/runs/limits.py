@@ -82,6 +82,19 @@ class Limits:
             "more --seconds.",
         )
 
+    def longer(self, kind: StopKind, *, agent_steps: int, seconds: float) -> str:
+        """Options with which a run that a limit has ended goes on; '' where it needs none."""
+        # A last turn, or a slow start, may have gone far beyond the limit.
+        more_steps = 2 * max(self.agent_steps or 0, agent_steps // 2 + 1)
+        more_seconds = 2 * max(self.seconds or 0, round(seconds))
+        options = {
+            "agent_steps": f"--agent-steps {more_steps:_}",
+            "seconds": f"--seconds {more_seconds:g}",
+            "target_score": "--target-score None",
+            "too_slow": "--no-stop-if-too-slow",
+        }
+        return options.get(kind, "")
+
     def remaining_seconds(
         self, *, agent_steps: int, seconds: float, steps_per_second: float
     ) -> float | None:

@@ -168,7 +168,10 @@ class LiveView:
                 self._console.print(picture(self.view(), self._console.width))
             else:
                 self._print(line(self.view()))
-            self._print(last_word(stop, folder))
+            agent_steps = self._progress.agent_steps
+            seconds = self._progress.time_split.training_seconds()
+            longer = self._limits.longer(stop.kind, agent_steps=agent_steps, seconds=seconds)
+            self._print(last_word(stop, folder, longer))
 
     def view(self) -> View:
         """The run as it is now, with rates over the last seconds."""

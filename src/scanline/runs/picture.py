@@ -197,11 +197,12 @@ def line(view: View) -> Text:
     return Text(" | ".join(filter(None, parts)))
 
 
-def last_word(stop: Stop, folder: Path) -> Text:
-    """Where a run is and what to do with it."""
+def last_word(stop: Stop, folder: Path, longer: str) -> Text:
+    """Where a run is and what to do with it; `longer` are options with which it goes on."""
+    go_on = f"scanline train --resume {folder} {longer}".rstrip()
     return Text(
         f"{stop.sentence} The run is in {folder}\n"
-        f"  go on      the same command with --out {folder} --resume\n"
+        f"  go on      {go_on}\n"
         f"  evaluate   scanline evaluate {folder}\n"
         f"  watch      scanline play {folder}\n"
         f"  report     {folder}/report.html\n"

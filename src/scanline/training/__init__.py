@@ -2,7 +2,7 @@
 
 from .attachments import Attachments
 from .models import build_learner, policy_of
-from .plan import Plan, RunSettings, make_plan, read_plan
+from .plan import Plan, RunSettings, changed_plan, make_plan, read_plan
 from .prepared import PreparedRun, prepared
 from .scoring import EVALUATION_SEED, LoadedPolicy, evaluate, film, load_policy, score
 from .train import TrainedRun, carry_out, open_run, train
@@ -17,6 +17,7 @@ __all__ = [
     "TrainedRun",
     "build_learner",
     "carry_out",
+    "changed_plan",
     "evaluate",
     "film",
     "load_policy",

@@ -91,7 +91,12 @@ class Plan:
 def make_plan(recipe: str | Recipe, game: str, **changes: Any) -> Plan:
     """A plan with settings of any part changed by name."""
     chosen = recipes.find(recipe) if isinstance(recipe, str) else recipe
-    plan = Plan(game=game, recipe=chosen)
+    return changed_plan(Plan(game=game, recipe=chosen), changes)
+
+
+@refusals()
+def changed_plan(plan: Plan, changes: Mapping[str, Any]) -> Plan:
+    """The plan with settings of any part changed by name."""
     if changes.get("protocol"):
         changes = {"strict_protocol": True, **changes}
     return settings.override(plan, changes)
