@@ -153,6 +153,18 @@ def test_a_reached_score_is_confirmed_filmed_and_reported(
         (["evaluate", "/nowhere"], "no run"),
         (["train", "a2c", CATCH, "--num-envs", "0"], "at least 1"),
         (["train", "paac", "pong", "--engine", "gymnasium", "--protocol", "paac"], "as-is"),
+        (["train", "zzz", "pong"], "There is no recipe 'zzz'; one of paac,"),
+        (["train", "paac", "pong", "--engine", "zzz"], "There is no engine 'zzz'; one of native"),
+        (["train", "paac", "pong", "--protocol", "zzz"], "no protocol 'zzz'; one of baselines"),
+        (["train", "paac", "pong", "--network", "zzz"], "'zzz' is unknown; choose one of "),
+        (["reproduce", "zzz"], "There is no experiment 'zzz'; one of "),
+        (["train", "paac", "pong", "--device", "cuda:99"], "device='cuda:99' is not there"),
+        (["train", "paac", "pong", "--device", "tpu"], "device='tpu' is unknown; use cpu, cuda"),
+        (["train", "paac", "pong", "--learning-rate", "1e400"], "learning_rate=inf overflows"),
+        (["train", "ppo", "pong", "--learning-rate", "1e39"], "learning_rate=1e+39 overflows"),
+        (["train", "a2c", "Blackjack-v1"], "give 'ALE/Blackjack-v5' for Atari's, or the engine"),
+        (["train", "a2c", "pong", "--num-envs", "99999999"], "use a smaller num_envs"),
+        (["train", "a2c", CATCH, "--num-envs", "99999999"], "use a smaller num_envs"),
     ],
 )
 def test_a_mistake_is_answered_with_one_sentence(
@@ -162,6 +174,73 @@ def test_a_mistake_is_answered_with_one_sentence(
     error = capsys.readouterr().err
     assert sentence in error
     assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize("folder", ["nowhere", "empty", ""])
+def test_a_wrong_folder_of_roms_is_answered_with_one_sentence(
+    folder: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "empty").mkdir()
+    monkeypatch.setenv("SCANLINE_ROMS", folder and str(tmp_path / folder))
+    assert run("train", "paac", "pong", "--out", str(tmp_path / "run")) == 2
+    error = capsys.readouterr().err
+    assert "SCANLINE_ROMS" in error and error.count("\n") == 1
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("rate", ["1e30", "1e10"])
+def test_weights_that_overflow_end_the_run_with_one_sentence(
+    rate: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("ale_py", reason="ale-py brings the ROMs")
+    words = ["--learning-rate", rate, "--agent-steps", "2000", "--log-every-agent-steps", "500"]
+    out = str(tmp_path / "run")
+    assert run("train", "paac", "pong", *words, "--num-envs", "4", "--no-live", "--out", out) == 2
+    error = capsys.readouterr().err
+    assert "is no finite number after" in error and error.count("\n") == 1
+
+
+OWN_NETWORK = """
+import dataclasses
+import torch
+from scanline import recipes
+from scanline.records import PolicyValue
+
+class Small(torch.nn.Module):
+    def __init__(self, spaces):
+        super().__init__()
+        self.body = torch.nn.{layer}
+        self.policy = torch.nn.Linear({units}, spaces.num_actions)
+        self.value = torch.nn.Linear({units}, 1)
+    def forward(self, observations):
+        features = self.body(observations.flatten(1).float()).relu()
+        return PolicyValue(self.policy(features), self.value(features).squeeze(-1))
+
+recipe = dataclasses.replace(recipes.find('a2c'), network=Small, protocol='as-is')
+"""
+
+
+def test_a_changed_network_and_a_lazy_one_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, out = tmp_path / "own.py", str(tmp_path / "run")
+    short = ["--num-workers", "0", "--no-live", "--no-tensorboard", "--out"]
+    words = ["train", str(file), CATCH, "--agent-steps", "160", *short, out]
+    file.write_text(OWN_NETWORK.format(layer="Linear(25, 8)", units=8))
+    assert run(*words) == 0
+    file.write_text(OWN_NETWORK.format(layer="Linear(25, 9)", units=9))
+    capsys.readouterr()
+    assert run(*words[:4], "320", *words[5:], "--resume") == 2
+    error = capsys.readouterr().err
+    assert "body.weight of shape (8, 25), but this one (9, 25)" in error
+    assert error.count("\n") == 1
+    file.write_text(OWN_NETWORK.format(layer="LazyLinear(8)", units=8))
+    assert run(*words[:-1], str(tmp_path / "lazy")) == 2
+    error = capsys.readouterr().err
+    assert "no shape yet in body.weight, body.bias" in error and error.count("\n") == 1
 
 
 @pytest.mark.parametrize("what", ["recipes", "games", "protocols", "engines", "networks"])

@@ -20,7 +20,7 @@ LEVELS = [
     {"errors", "tables", "native_arrays"},
     {
         *("stacks", "random", "schedules", "protocols", "games"),
-        *("files", "processes", "threads", "returns"),
+        *("files", "memory", "processes", "threads", "returns"),
     },
     {"machine", "records", "settings"},
     {"interfaces"},

@@ -1,7 +1,8 @@
 """Errors that a user can mend: one sentence that says what is wrong and what to do.
 
 Gives `UserError`, the base of all of them, `refusals`, which marks what is refused while a run
-is planned, checked or opened, and `look_up`, which refuses an unknown name with the nearest one.
+is planned, checked or opened, and `look_up`, which refuses an unknown name with the nearest one
+where one is near (`nearest`).
 Knows no part and no command.
 
 The command line prints the sentence of a `UserError` and ends with exit code 2. Any other error is
@@ -12,11 +13,13 @@ a mistake of the user only until the loop has begun, so the phase decides, not t
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TypeVar
 
 Row = TypeVar("Row")
+_NEAR = 0.6
+"""Likeness from which a name is suggested; 1 for equal names."""
 
 
 class UserError(Exception):
@@ -48,10 +51,18 @@ def refusals() -> Iterator[None]:
 
 
 def look_up(what: str, name: str, table: Mapping[str, Row]) -> Row:
-    """The row of this name; `ValueError` with the nearest name if there is none."""
+    """The row of this name; `ValueError` with the names that there are if there is none."""
     if name not in table:
-        near = difflib.get_close_matches(name, table, n=1, cutoff=0.0)[0]
-        raise ValueError(
-            f"There is no {what} {name!r}; did you mean {near!r}? One of {', '.join(table)}."
-        )
+        raise ValueError(f"There is no {what} {name!r}; {nearest(name, table)}")
     return table[name]
+
+
+def nearest(name: str, names: Iterable[str], others: str = "") -> str:
+    """The end of a refusal: the nearest name where one is near, and where the `others` are found,
+    by default all of them."""
+    known = list(names)
+    near = difflib.get_close_matches(name, known, n=1, cutoff=_NEAR)
+    others = others or f"one of {', '.join(known)}."
+    if not near:
+        return others
+    return f"did you mean {near[0]!r}? {others[0].upper()}{others[1:]}"

@@ -85,13 +85,18 @@ def rom_path(game: Game | str, folder: str | Path | None = None) -> Path:
             return candidate
     raise MissingRomError(
         f"No file in {str(roms)!r} has md5 {wanted.rom_md5}, the ROM of {wanted.id}; "
-        f"put it there, or install ale-py and name no folder."
+        f"put it there, or install ale-py and unset {ROM_FOLDER_VARIABLE}."
     )
 
 
 def _default_folder(game: Game) -> Path:
     named = os.environ.get(ROM_FOLDER_VARIABLE)
-    if named:
+    if named is not None:
+        if not Path(named).is_dir() or not named:
+            raise MissingRomError(
+                f"The variable {ROM_FOLDER_VARIABLE} names {named!r}, which is no folder; name a "
+                "folder of ROMs there, or unset it to use those of ale-py."
+            )
         return Path(named)
     spec = importlib.util.find_spec("ale_py")  # a top-level name is found, not imported
     if spec is None or spec.origin is None:

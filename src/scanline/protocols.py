@@ -10,13 +10,12 @@ a field, a named preset is a row, and the row travels with every run and every s
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from .errors import look_up
+from .errors import look_up, nearest
 
 Pooling = Literal["none", "grey", "rgb"]
 Colour = Literal["grey", "luma", "rgb", "ram", "as-is"]
@@ -367,6 +366,5 @@ def translate(protocol: Protocol, overrides: Mapping[str, Any]) -> dict[str, Any
             fields[name] = value
         else:
             known = [*Protocol.__dataclass_fields__, *_ALIASES, *_TRANSLATORS]
-            near = difflib.get_close_matches(given, known, n=1, cutoff=0.0)[0]
-            raise ValueError(f"No protocol has an option {given!r}; did you mean {near!r}?")
+            raise ValueError(f"No protocol has an option {given!r}; {nearest(given, known)}")
     return fields

@@ -7,6 +7,7 @@ Knows no engine, network, store or algorithm, so that all of them can agree on i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -17,6 +18,7 @@ import torch
 from torch import Tensor
 
 from . import stacks
+from .memory import refuse_if_too_large
 from .random import SAMPLED, Choice
 from .stacks import Array as Array
 
@@ -39,6 +41,10 @@ class Spaces:
     """Whether a lost life cuts the return as the game's end does."""
     stack_padding: str = "zeros"
     """What fills the stack right after a reset, in the words of `Protocol`."""
+
+    @property
+    def frame_bytes(self) -> int:
+        return math.prod(self.frame_shape) * np.dtype(self.frame_dtype).itemsize
 
     @property
     def is_image(self) -> bool:
@@ -198,6 +204,11 @@ class Slot:
     ) -> Slot:
         """Zeroed arrays of one rollout."""
         steps = (num_steps, num_envs)
+        refuse_if_too_large(
+            (spaces.stack + num_steps) * num_envs * spaces.frame_bytes,
+            f"Rollouts of {num_steps:,} steps of {num_envs:,} environments",
+            "use a smaller num_envs or a shorter rollout",
+        )
         frame, dtype = spaces.frame_shape, getattr(torch, spaces.frame_dtype)
         return cls(
             frames=torch.zeros((spaces.stack + num_steps, num_envs, *frame), dtype=dtype),

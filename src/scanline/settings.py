@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import ast
 import dataclasses
-import difflib
 import inspect
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
@@ -33,6 +32,8 @@ from typing import (
     get_origin,
     get_type_hints,
 )
+
+from .errors import nearest
 
 Tree = TypeVar("Tree")
 
@@ -119,8 +120,9 @@ def override(tree: Tree, changes: Mapping[str, Any]) -> Tree:
     for name, value in changes.items():
         plain = name.replace("-", "_")
         if plain not in by_name:
-            near = difflib.get_close_matches(plain, by_name, n=1, cutoff=0.0)[0]
-            raise ValueError(f"There is no setting {name!r} here; did you mean {near!r}?")
+            others = "`scanline train RECIPE GAME --help` names all of them."
+            near = nearest(plain, by_name, others)
+            raise ValueError(f"There is no setting {name!r} here; {near}")
         by_path[by_name[plain]] = value
     return cast(Tree, _replaced(tree, by_path))
 

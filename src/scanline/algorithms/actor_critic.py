@@ -193,7 +193,7 @@ class _KnownGradient(torch.autograd.Function):
         context: Any, loss: float, gradients: tuple[Tensor, ...], *inputs: Tensor
     ) -> Tensor:
         context.gradients = gradients
-        return torch.scalar_tensor(loss)
+        return torch.tensor(loss, dtype=torch.float32)  # infinite where it is too large
 
     @staticmethod
     def backward(context: Any, *upstream: Any) -> tuple[Any, ...]:

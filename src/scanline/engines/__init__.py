@@ -20,7 +20,8 @@ from functools import partial
 from gymnasium import register, registry
 
 from .. import games
-from ..errors import look_up
+from ..errors import RefusedError, look_up
+from ..memory import refuse_if_too_large
 from .interface import Engine as Engine
 from .interface import EngineError as EngineError
 from .interface import EngineSettings as EngineSettings
@@ -39,6 +40,8 @@ class EngineKind:
     """The preset that the engine honours and uses when none is named."""
     version: Callable[[], str]
     """What games depend on: the version of a package, or a fingerprint of sources."""
+    env_bytes: int
+    """Memory of one environment, roughly and rather less, its frames aside."""
     compiled: str | None = None
     """Module of this package that must have been compiled for it."""
 
@@ -64,17 +67,20 @@ KINDS: Mapping[str, EngineKind] = {
         summary="Our own emulator in C++ threads, equal to ALE.",
         protocol="baselines",
         version=_core_fingerprint,
+        env_bytes=140_000,
         compiled="scanline._native",
     ),
     "ale": EngineKind(
         summary="ale-py's own vector environment in C++ threads, the reference.",
         protocol="ale-vector",
         version=partial(_package_version, "ale-py"),
+        env_bytes=140_000,
     ),
     "gymnasium": EngineKind(
         summary="Worker processes with several environments each, for any Gymnasium id.",
         protocol="as-is",
         version=partial(_package_version, "gymnasium"),
+        env_bytes=10_000,
     ),
 }
 
@@ -95,17 +101,29 @@ def default_name(game: Game) -> str:
     if not isinstance(first, str) or ":" in first:
         return "gymnasium"
     try:
-        games.find(first)
+        game_found = games.find(first)
     except ValueError:
         if first in registry:
             return "gymnasium"
         raise
+    entry = registry[first].entry_point if first in registry else "ale_py"
+    if not str(entry).startswith("ale_py"):
+        raise RefusedError(
+            f"{first!r} is a game of Gymnasium's and one of Atari's; give "
+            f"{game_found.gymnasium_id!r} for Atari's, or the engine 'gymnasium' for the other."
+        )
     return next(name for name, row in KINDS.items() if row.is_available)
 
 
 def build(name: str, settings: EngineSettings) -> Engine:
     """An engine, ready to be reset."""
-    kind(name)
+    rules = settings.protocol
+    frame_bytes = 0 if rules.colour == "as-is" else rules.height * rules.width
+    refuse_if_too_large(
+        settings.num_envs * (kind(name).env_bytes + (rules.stack + 1) * frame_bytes),
+        f"{settings.num_envs:,} environments of the engine {name!r}",
+        "use a smaller num_envs",
+    )
     engine: Engine = importlib.import_module(f".{name}", __name__).build(settings)
     # Wrappers read torch, which workers do without.
     if settings.uneven_seconds:

@@ -15,7 +15,9 @@ from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
 
+from ..errors import nearest
 from ..records import Outputs, Spaces
 from .convolutions import ConvTrunk
 from .heads import HeadSettings, Hidden, build_head
@@ -97,6 +99,12 @@ def build_own(network: OwnNetwork, spaces: Spaces, seed: int) -> nn.Module:
             f"the network function gave a {type(module).__name__}, but it must give a "
             "torch.nn.Module; return the module itself, not its outputs or its class."
         )
+    lazy = [name for name, each in module.named_parameters() if is_lazy(each)]
+    if lazy:
+        raise ValueError(
+            f"the network has no shape yet in {', '.join(lazy)}: lazy modules are shaped by their "
+            "first input; give sizes instead, e.g. torch.nn.Linear(inputs, outputs) from spaces."
+        )
     return module
 
 
@@ -119,10 +127,8 @@ def one_thread() -> Iterator[None]:
 def fitting_trunk(name: str, spaces: Spaces) -> Trunk:
     """The row of that name, or a sentence that says what to use instead."""
     if name not in TRUNKS:
-        raise ValueError(
-            f"network '{name}' is unknown; choose one of {', '.join(TRUNKS)}, "
-            "or pass a function (Spaces) -> torch.nn.Module."
-        )
+        others = f"choose one of {', '.join(TRUNKS)}, or a function (Spaces) -> torch.nn.Module."
+        raise ValueError(f"network '{name}' is unknown; {nearest(name, TRUNKS, others)}")
     refusal = misfit(TRUNKS[name], spaces)
     if refusal:
         raise ValueError(

@@ -24,6 +24,7 @@ from torch import Tensor, nn
 from torch.nn.utils import get_total_norm
 
 from .._native import squared_norm
+from ..errors import UserError
 from ..interfaces import Metric
 from ..native_arrays import gapless_spans
 from ..records import State, Views
@@ -216,6 +217,7 @@ class LocalParameters:
         check_names(state["network"], self.network.state_dict(), "network")
         check_names(state["target"], target.state_dict() if target is not None else {}, "target")
         check_names(state["optimisers"], self._groups, "optimisers")
+        check_shapes(state["network"], self.network.state_dict())
         self.network.load_state_dict(state["network"])
         if target is not None:
             target.load_state_dict(state["target"])
@@ -298,7 +300,7 @@ def own_arrays(parameters: Sequence[nn.Parameter], gradients: Gradients) -> Grad
     return found
 
 
-class NotFiniteGradientError(FloatingPointError):
+class NotFiniteGradientError(UserError, FloatingPointError):
     """A loss or gradient holds infinities or what is no number; the weights have not seen it."""
 
 
@@ -363,3 +365,14 @@ def check_names(theirs: Mapping[str, object], mine: Mapping[str, object], what: 
             f"the saved {what} has {sorted(theirs)}, but this one has {sorted(mine)}; "
             "load it with the recipe that it was saved with."
         )
+
+
+def check_shapes(theirs: Mapping[str, Tensor], mine: Mapping[str, Tensor]) -> None:
+    """Refuses saved weights of other shapes, of one name or more."""
+    for name, value in mine.items():
+        if theirs[name].shape != value.shape:
+            raise ValueError(
+                f"the saved network has {name} of shape {tuple(theirs[name].shape)}, but this one "
+                f"{tuple(value.shape)}; its shape has changed since the checkpoint: put it back, "
+                "or start a new run with another --out."
+            )

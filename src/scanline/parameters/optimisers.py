@@ -28,6 +28,7 @@ from ..settings import at_least
 Kind = Literal["rmsprop", "adam"]
 Anneal = Literal["none", "linear"]
 ScaleWithEnvs = Literal["none", "linear", "sqrt"]
+_LARGEST = torch.finfo(torch.float32).max
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,10 +76,11 @@ class OptimiserSettings:
         at_least(1, self, "scale_base_envs")
         at_least(0, self, "square_starts_at", "warmup_agent_steps", "max_grad_norm")
         for name in ("learning_rate", "epsilon"):
-            if not getattr(self, name) > 0:
-                raise ValueError(
-                    f"{name}={getattr(self, name)} is not positive; use a number above 0."
-                )
+            value = getattr(self, name)
+            if not value > 0:
+                raise ValueError(f"{name}={value} is not positive; use a number above 0.")
+            if value > _LARGEST:
+                raise ValueError(f"{name}={value} overflows 32-bit floats; use one far below 1.")
         for name, weight in (("decay", self.decay), *(("betas", beta) for beta in self.betas)):
             if not 0 <= weight < 1:
                 raise ValueError(f"{name} has {weight}, outside [0, 1); 0.99 is usual.")

@@ -6,7 +6,6 @@ nor how a run is carried out.
 
 from __future__ import annotations
 
-import difflib
 import itertools
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import engines, settings
-from ..errors import RefusedError, refusals
+from ..errors import RefusedError, nearest, refusals
 from ..training import Plan, make_plan
 from .cells import Cell
 from .work import CORES_PER_RUN
@@ -85,10 +84,9 @@ def _read_all(plan: Plan, name: str, values: Sequence[Any]) -> list[Any]:
     """Values of one axis in the setting's type, each once."""
     types = {leaf.name: leaf.type for leaf in settings.leaves(plan)}
     if name not in types:
-        near = difflib.get_close_matches(name, types, n=1, cutoff=0.0)[0]
-        raise RefusedError(
-            f"The recipe {plan.recipe.name} has no setting {name!r}; did you mean {near!r}?"
-        )
+        others = f"`scanline train {plan.recipe.name} {plan.game} --help` names all of them."
+        near = nearest(name, types, others)
+        raise RefusedError(f"The recipe {plan.recipe.name} has no setting {name!r}; {near}")
     hint = str if name == "network" else types[name]
     return list(dict.fromkeys(_read(value, hint) for value in values))
 

@@ -9,9 +9,9 @@ own, and `-repo` its released code where that differs. One file per paper.
 from __future__ import annotations
 
 import dataclasses
-import difflib
 from collections.abc import Mapping
 
+from ..errors import nearest
 from . import accelerated, cule, fast_dqn, ga3c, paac, usual
 from .recipe import Recipe
 
@@ -25,9 +25,7 @@ _OTHER_NAMES: Mapping[str, str] = {cule.numbered(cule.SOONEST): "cule-vtrace"}
 def named(name: str) -> Recipe:
     """The recipe of this name."""
     if name not in RECIPES:
-        near = _OTHER_NAMES.get(name) or difflib.get_close_matches(name, RECIPES, 1, 0.0)[0]
-        raise ValueError(
-            f"There is no recipe {name!r}; did you mean {near!r}? One of {', '.join(RECIPES)}, "
-            "or a file of your own such as ./my_recipe.py."
-        )
+        others = f"one of {', '.join(RECIPES)}, or a file of your own such as ./my_recipe.py."
+        near = nearest(_OTHER_NAMES.get(name, name), RECIPES, others)
+        raise ValueError(f"There is no recipe {name!r}; {near}")
     return dataclasses.replace(RECIPES[name], source=name)

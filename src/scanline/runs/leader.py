@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from ..errors import refusals
+from ..errors import UserError, refusals
 from ..files import DiskError
 from ..interfaces import Metric, Saved
 from ..records import EpisodeEnd, Slot
@@ -97,7 +97,7 @@ class Growing(Protocol):
     def grow(self) -> None: ...
 
 
-class NotFiniteError(RuntimeError):
+class NotFiniteError(UserError, RuntimeError):
     """A loss or another metric became infinite or no number."""
 
 
@@ -352,8 +352,9 @@ class LeaderRun:
         row = self.progress.last_row
         wrong = [k for k, v in row.items() if isinstance(v, float) and not math.isfinite(v)]
         if wrong:
-            shown = ", ".join(f"{key}={value}" for key, value in row.items())
+            rate = row.get("charts/learning_rate")
             raise NotFiniteError(
                 f"{', '.join(wrong)} is no finite number after {self.progress.agent_steps:,} agent "
-                f"steps; a smaller learning rate usually helps. The last row was: {shown}."
+                f"steps with a learning rate of {rate}; a smaller one usually helps "
+                f"({self.folder.path} has the rows until then)."
             )

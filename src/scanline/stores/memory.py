@@ -9,13 +9,10 @@ small machine would die after hours and not at the start.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
-import psutil
-
+from ..memory import available_bytes, in_words
 from ..records import Column, Spaces
 from .ring import RingLimits, column_bytes
 from .sampling import Sampling
@@ -107,41 +104,20 @@ class Sizes:
         return stored
 
 
-def available_bytes() -> float:
-    """Memory that this process may still take: the machine's, or its control group's if less."""
-    return min(float(psutil.virtual_memory().available), _group_bytes())
-
-
-def _group_bytes() -> float:
-    folder = Path("/sys/fs/cgroup")
-    try:
-        limit = (folder / "memory.max").read_text().strip()
-        used = int((folder / "memory.current").read_text())
-        return math.inf if limit == "max" else int(limit) - used
-    except (OSError, ValueError):  # no control groups, or the first version of them
-        return math.inf
-
-
 def claim(sizes: Sizes, stored: int, announce: Announce) -> None:
     """Says what will be taken; refuses what the machine does not have."""
     needed, free = sizes.num_bytes(stored), available_bytes()
     steps = stored * sizes.shape.num_envs
     frames = sizes.limits(stored).num_rows * sizes.shape.num_envs * sizes.frame_bytes()
     announce(
-        f"Replay: {steps:,} steps take {_words(needed)} as they fill it "
-        f"({_words(frames)} frames, {_words(needed - frames)} the rest); {_words(free)} are free."
+        f"Replay: {steps:,} steps take {in_words(needed)} as they fill it "
+        f"({in_words(frames)} frames, {in_words(needed - frames)} the rest); {in_words(free)} are "
+        "free."
     )
     if needed > free:
         fitting = sizes.stored_within(int(free)) * sizes.shape.num_envs
         raise ValueError(
-            f"A replay of {steps:,} steps takes {_words(needed)}, but this machine has "
-            f"{_words(free)} left; set capacity_agent_steps to at most {fitting:,}, or choose "
+            f"A replay of {steps:,} steps takes {in_words(needed)}, but this machine has "
+            f"{in_words(free)} left; set capacity_agent_steps to at most {fitting:,}, or choose "
             "capacity_bytes."
         )
-
-
-def _words(num_bytes: float) -> str:
-    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if num_bytes >= size:
-            return f"{num_bytes / size:.2f} {unit}"
-    return f"{int(num_bytes)} bytes"

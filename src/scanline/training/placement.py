@@ -7,7 +7,7 @@ cores to stay on. Knows no part and no way of starting processes.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from .. import processes
+from ..errors import refusals
 from ..recipes import Recipe
 from .plan import Plan
 
@@ -72,6 +73,34 @@ def own_cores(plan: Plan, rank: int) -> Iterator[None]:
     finally:
         if plan.run.pin_cores:
             processes.bind(0, granted)
+
+
+@refusals()
+def check_device(name: str) -> None:
+    """Refuses a device that this machine does not have."""
+    kind, _, number = name.partition(":")
+    if kind not in _COUNTS or (number and not (kind == "cuda" and number.isdecimal())):
+        raise ValueError(f"device={name!r} is unknown; use cpu, cuda, cuda:N or mps.")
+    if not has_device(name):
+        there = [each for each, count in _COUNTS.items() if count()]
+        raise ValueError(
+            f"device={name!r} is not there: PyTorch {torch.__version__} finds "
+            f"{_COUNTS[kind]()} devices of kind {kind!r} on this machine; use {' or '.join(there)}."
+        )
+
+
+def has_device(name: str) -> bool:
+    """Whether this machine has a device of that name."""
+    kind, _, number = name.partition(":")
+    return int(number or 0) < _COUNTS[kind]()
+
+
+_COUNTS: Mapping[str, Callable[[], int]] = {
+    "cpu": lambda: 1,
+    "cuda": torch.cuda.device_count,
+    "mps": lambda: int(torch.backends.mps.is_available()),
+}
+"""Kinds of devices, and how many of each there are."""
 
 
 def device_of(plan: Plan, rank: int) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from .. import engines, evaluation, protocols, random
+from .. import engines, evaluation, protocols, random, settings
 from ..engines import Engine
 from ..errors import refusals
 from ..evaluation import EvaluatedPolicy, EvaluationScores
@@ -25,6 +25,7 @@ from ..runs import checkpoint
 from ..runs.evaluating import Evaluations
 from .context import engine_settings
 from .models import build_learner, policy_of
+from .placement import has_device
 from .plan import Plan, read_plan
 
 EVALUATION_SEED = 1_000_003
@@ -93,6 +94,8 @@ class LoadedPolicy:
     def __init__(
         self, plan: Plan, checkpoint_state: Mapping[str, Any], greedy: bool | None
     ) -> None:
+        if not has_device(plan.run.device):  # trained elsewhere
+            plan = settings.override(plan, {"device": "cpu"})
         engine = evaluation_engine(plan, games=1, seed=EVALUATION_SEED)
         self.plan, self.spaces = plan, engine.spaces
         engine.close()

@@ -5,14 +5,13 @@ Takes words of the command line; gives an exit code. Knows which experiments the
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import tyro
 
-from scanline.errors import RefusedError
+from scanline.errors import RefusedError, look_up, refusals
 
 from . import EXPERIMENTS, reproduce
 from .experiment import Experiment, Scale
@@ -41,13 +40,8 @@ class ReproduceOptions:
 
 def find(name: str) -> Experiment:
     """The experiment of this name."""
-    if name not in EXPERIMENTS:
-        near = difflib.get_close_matches(name, EXPERIMENTS, n=1, cutoff=0.0)[0]
-        raise RefusedError(
-            f"There is no experiment {name!r}; did you mean {near!r}? "
-            f"One of {', '.join(EXPERIMENTS)}."
-        )
-    return EXPERIMENTS[name]
+    with refusals():
+        return look_up("experiment", name, EXPERIMENTS)
 
 
 def summaries() -> dict[str, str]:
