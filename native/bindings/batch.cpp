@@ -229,6 +229,17 @@ class PyBatch {
                     {indices.size() / (160 * height), height, 160});
   }
 
+  // Colours [height, 160, 3] of an environment's newest frame, seen or not.
+  Screens screen(int env) {
+    const Claim claim(envs(), group_of(env));
+    check({claim.status(), -1}, group_of(env));
+    GameEnvironment& game = envs().slot(env).env;
+    if (!game.is_loaded()) raise(PyExc_RuntimeError, "Reset before asking for the screen.");
+    game.show_pictures(1);
+    return coloured(Palette(game.properties().pal), game.screen(),
+                    {static_cast<size_t>(game.screen_height()), 160});
+  }
+
   // Frame counters of a group: total, and since the game's reset.
   void counters(int group, nb::handle frame_number, nb::handle episode_frame_number) {
     check_group(group);
@@ -382,6 +393,7 @@ void bind_batch(nb::module_& m) {
            nb::arg("episode_frame_number"))
       .def("start_recording", &PyBatch::start_recording, nb::arg("env"))
       .def("take_recorded", &PyBatch::take_recorded, nb::arg("env"))
+      .def("screen", &PyBatch::screen, nb::arg("env"))
       .def_prop_ro("frame_shape", &PyBatch::frame_shape)
       .def_prop_ro("num_threads", &PyBatch::num_threads)
       .def_prop_ro("screen_height", &PyBatch::screen_height)

@@ -5,7 +5,8 @@ scanline.evaluate(run.folder)
 envs = scanline.make("pong", num_envs=64)
 
 A public name is imported when it is first asked for: every worker process imports this package,
-and one that only steps environments must not wait for torch.
+and one that only steps environments must not wait for torch. Importing the package registers its
+games with Gymnasium: gymnasium.make("scanline/Pong-v5").
 """
 
 from __future__ import annotations
@@ -13,10 +14,13 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from .envs.registration import register_games
+
 if TYPE_CHECKING:
     from . import algorithms, networks, parameters, records, returns, samplers, stores
     from .envs.console import Console
     from .envs.make import make
+    from .envs.single import make_single
     from .recipes import Recipe
     from .runs.loggers import Logger
     from .training.hooks import TrainingProgress
@@ -36,6 +40,7 @@ __all__ = [
     "evaluate",
     "load_policy",
     "make",
+    "make_single",
     "networks",
     "parameters",
     "records",
@@ -54,9 +59,13 @@ _HOMES = {
     "evaluate": ".training.scoring",
     "load_policy": ".training.scoring",
     "make": ".envs.make",
+    "make_single": ".envs.single",
     "train": ".training.train",
 }
 """Module of every public name that is no module itself."""
+
+
+register_games()
 
 
 def __getattr__(name: str) -> Any:

@@ -120,7 +120,7 @@ def _candidates(game: Game, folder: Path) -> Iterator[Path]:
 
 def _key(name: str) -> str:
     """The part of a name that all spellings of one game share."""
-    bare = re.sub(r"^ALE/", "", name.strip())
+    bare = re.sub(r"^(ALE|scanline)/", "", name.strip())
     bare = re.sub(r"-v\d+$", "", bare)
     bare = re.sub(r"(-ram)?(NoFrameskip|Deterministic)?$", "", bare)
     return re.sub(r"[^a-z0-9]", "", bare.lower())

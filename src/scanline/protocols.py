@@ -292,8 +292,22 @@ _ALIASES: Mapping[str, str] = {
 
 
 def _fixed_skip(_: Protocol, value: Any) -> dict[str, Any]:
-    low, high = (value[0], value[1] - 1) if isinstance(value, tuple) else (value, value)
-    return {"frame_skip": high, "frame_skip_min": low}
+    """A number, or a pair (first, past the last) that each step draws from."""
+    ends = value if isinstance(value, tuple) else (value,)
+    if any(isinstance(end, bool) or not hasattr(end, "__index__") for end in ends):
+        raise ValueError(
+            f"Invalid frameskip type: {value!r} is no whole number and no pair of them."
+        )
+    if len(ends) not in (1, 2):
+        raise ValueError(f"Invalid stochastic frameskip {value}, expected length 2: (first, end).")
+    if ends[0] <= 0:
+        raise ValueError(f"Invalid frameskip of {value}, frameskip must be positive, at least 1.")
+    if len(ends) == 2 and ends[0] >= ends[1]:
+        raise ValueError(
+            f"Invalid stochastic frameskip {value}, lower bound is greater than upper bound; the "
+            "upper one is the first number that is not drawn."
+        )
+    return {"frame_skip": ends[-1] - (len(ends) - 1), "frame_skip_min": ends[0]}
 
 
 def _life(protocol: Protocol, value: Any) -> dict[str, Any]:
@@ -314,6 +328,15 @@ def _limit(protocol: Protocol, value: Any) -> dict[str, Any]:
 def _noops(protocol: Protocol, value: Any) -> dict[str, Any]:
     lowered = {"noop_min": value} if value < protocol.noop_min else {}
     return {"noop_max": value, **lowered}
+
+
+_SEEN_AS: Mapping[str, Colour] = {"ram": "ram", "rgb": "rgb", "grayscale": "grey"}
+
+
+def _obs_type(_: Protocol, value: Any) -> dict[str, Any]:
+    if value not in _SEEN_AS:
+        raise ValueError(f"obs_type={value!r} is unknown; choose one of {', '.join(_SEEN_AS)}.")
+    return {"colour": _SEEN_AS[value]}
 
 
 Translator = Callable[[Protocol, Any], dict[str, Any]]
@@ -348,6 +371,7 @@ _TRANSLATORS: Mapping[str, Translator] = {
     "maxpool": _choose("pooling", "grey", "none"),
     "gray_scale": _choose("colour", "grey", "rgb"),
     "grayscale": _choose("colour", "grey", "rgb"),
+    "obs_type": _obs_type,
 }
 
 

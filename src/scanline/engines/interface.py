@@ -45,12 +45,25 @@ class ProtocolRefusedError(RefusedError):
         self.nearest = nearest
 
 
+def check_whole(name: str, given: Any, least: int) -> None:
+    """Refuses what is no whole number, or is below the least one."""
+    if isinstance(given, bool) or not isinstance(given, (int, np.integer)):
+        raise ValueError(f"{name}={given!r} must be a whole number of at least {least}.")
+    if given < least:
+        raise ValueError(f"{name}={given} must be at least {least}.")
+
+
+_LEAST = {"num_envs": 1, "seed": 0, "num_threads": 1, "num_workers": 0}
+"""Whole numbers among the settings, with the least that is allowed."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class EngineSettings:
     """Everything an engine is built from."""
 
     game: Game
-    """A game's name, a list of them (one per environment), a Gymnasium id, or a callable."""
+    """A game's name, a Gymnasium id, a callable, or a list of names: environment i plays entry i,
+    and the list begins anew where it ends."""
     num_envs: int
     num_groups: int = 1
     """Equal, contiguous groups of environments that are sent and received together."""
@@ -81,8 +94,9 @@ class EngineSettings:
     """Measurements: while it gives True, steps are finished at once and nothing is stepped."""
 
     def __post_init__(self) -> None:
-        if self.num_envs < 1:
-            raise ValueError(f"num_envs={self.num_envs} must be at least 1.")
+        for field, least in _LEAST.items():
+            if (given := getattr(self, field)) is not None:
+                check_whole(field, given, least)
         if self.uneven_seconds < 0:
             raise ValueError(f"uneven_seconds={self.uneven_seconds} must not be negative.")
         if self.num_groups < 1 or self.num_envs % self.num_groups:
@@ -98,14 +112,14 @@ class EngineSettings:
 
     @property
     def games(self) -> list[EnvMaker]:
-        """What each environment plays; one game, also as a list of one, is for all of them."""
+        """What each environment plays: the list of games, repeated as often as it fits."""
         named: list[EnvMaker] = (
             [self.game] if isinstance(self.game, str) or callable(self.game) else list(self.game)
         )
-        if len(named) not in (1, self.num_envs):
+        if not named or self.num_envs % len(named):
             raise ValueError(
                 f"The list names {len(named)} games for num_envs={self.num_envs}; "
-                "give one for all environments, or one for each."
+                "give one for all environments, one for each, or a number that divides them."
             )
         return named * (self.num_envs // len(named))
 

@@ -9,16 +9,23 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
+import gymnasium
 from gymnasium.vector import AutoresetMode
 
 from .. import protocols
 from ..engines import build, default_name, kind
 from ..engines.interface import Autoreset, EngineSettings, Game
 from ..protocols import Protocol
+from .console import Console
+from .registration import spec_of
 from .vector import MODES, EngineVectorEnv
 
 _OWN = {"game", "num_envs", "protocol", "autoreset"}
 _ENGINE_OPTIONS = {field.name for field in fields(EngineSettings)} - _OWN
+
+
+class OptionError(ValueError, gymnasium.error.Error):
+    """An option that cannot be; also Gymnasium's error, which users of ale-py catch."""
 
 
 def make(
@@ -28,25 +35,41 @@ def make(
     engine: str | None = None,
     protocol: str | Protocol | None = None,
     autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+    render_mode: str | None = None,
     **options: Any,
 ) -> EngineVectorEnv:
     """A Gymnasium vector environment for an Atari game, any Gymnasium id, or a callable.
 
+    Of a list of games environment i plays entry i, and the list begins anew where it ends: with
+    three games and num_envs=6 each is played twice. ale-py and EnvPool have one game per vector
+    environment; this order keeps all games in every batch of `batch_size` that holds them once.
+    Games whose numbers of actions differ are played with all 18.
+
     Options are those of `EngineSettings` (seed, num_threads, num_workers, mode, ...), `batch_size`
     (environments that `recv` gives at a time), and those of `Protocol`, also as the peers spell
-    them: frameskip, frame_stack, noop_max, episodic_life, repeat_action_probability, ...
+    them: frameskip, frame_stack, noop_max, episodic_life, repeat_action_probability,
+    obs_type='ram', ... With render_mode='rgb_array' `render` gives the consoles' screens.
     """
     name = default_name(game) if engine is None else engine
+    named = {"num_envs": num_envs, "engine": engine, "protocol": protocol, **options}
     if not isinstance(protocol, Protocol):
         protocol = protocols.get(protocol or kind(name).protocol)
     own = {option: options.pop(option) for option in _ENGINE_OPTIONS & options.keys()}
     if batch_size := options.pop("batch_size", None):
         own["num_groups"] = _num_groups(num_envs, batch_size)
-    rules, autoreset = protocol.replace(**options), _autoreset(autoreset_mode)
-    settings = EngineSettings(
-        game=game, num_envs=num_envs, protocol=rules, autoreset=autoreset, **own
-    )
-    return EngineVectorEnv(build(name, settings))
+    autoreset = _autoreset(autoreset_mode)
+    try:
+        if name == "native" and _actions_differ(game):
+            options.setdefault("full_action_space", True)
+        rules = protocol.replace(**options)
+        settings = EngineSettings(
+            game=game, num_envs=num_envs, protocol=rules, autoreset=autoreset, **own
+        )
+    except ValueError as error:
+        raise OptionError(str(error)) from error
+    envs = EngineVectorEnv(build(name, settings), render_mode)
+    envs.spec = spec_of(game, {**named, "autoreset_mode": MODES[autoreset]})
+    return envs
 
 
 def _num_groups(num_envs: int, batch_size: int) -> int:
@@ -55,6 +78,12 @@ def _num_groups(num_envs: int, batch_size: int) -> int:
             f"batch_size={batch_size} does not divide num_envs={num_envs}; use a divisor."
         )
     return num_envs // batch_size
+
+
+def _actions_differ(game: Game) -> bool:
+    """Whether a list names games whose minimal sets of actions are not of one size."""
+    listed = [game] if isinstance(game, str) or callable(game) else sorted(set(game))
+    return len(listed) > 1 and len({len(Console(str(name)).minimal_actions) for name in listed}) > 1
 
 
 def _autoreset(mode: AutoresetMode | str) -> Autoreset:

@@ -21,16 +21,19 @@ from gymnasium.spaces import Box, Discrete
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from ..engines.interface import Autoreset, Engine, EngineError
+from ..engines.interface import Autoreset, Engine, EngineError, check_whole
 from ..engines.snapshots import COUNT, FLAG, LIVES, SCORE, Bound, pack, unpack
 from ..records import Array, Spaces, StepArrays
 from .frame_stack import FrameStack
+from .recorders import episode_key
 
 MODES: Mapping[Autoreset, AutoresetMode] = {
     "next-step": AutoresetMode.NEXT_STEP,
     "same-step": AutoresetMode.SAME_STEP,
     "disabled": AutoresetMode.DISABLED,
 }
+FRAMES_PER_SECOND = 60
+"""Of the console."""
 _MAGIC = b"scanline-vector-2\n"
 
 
@@ -84,15 +87,21 @@ class EpisodeTotals:
 class EngineVectorEnv(VectorEnv[Array, Array, Array]):
     """All environments of an engine; `scanline.make` builds it."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, render_mode: str | None = None) -> None:
         settings, spaces = engine.settings, engine.spaces
+        self.render_mode = _checked_render_mode(render_mode, engine)
         self.engine, self.protocol = engine, settings.protocol
         self.num_envs, self.batch_size = settings.num_envs, settings.group_size
-        self.metadata = {"autoreset_mode": MODES[settings.autoreset]}
+        self.metadata = {
+            "autoreset_mode": MODES[settings.autoreset],
+            "render_modes": ["rgb_array"],
+            "render_fps": max(1, FRAMES_PER_SECOND // settings.protocol.frame_skip),
+        }
         self.single_observation_space = _observation_space(spaces)
         self.single_action_space = Discrete(spaces.num_actions)
-        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
-        self.action_space = batch_space(self.single_action_space, self.num_envs)
+        # As ale-py has it: those of a batch, which with `batch_size` is a part of the environments.
+        self.observation_space = batch_space(self.single_observation_space, self.batch_size)
+        self.action_space = batch_space(self.single_action_space, self.batch_size)
         self._all = slice(0, self.num_envs)
         self._steps = StepArrays.allocate(spaces, self.num_envs)
         groups = range(settings.num_groups)
@@ -117,7 +126,11 @@ class EngineVectorEnv(VectorEnv[Array, Array, Array]):
     ) -> tuple[Array, dict[str, Any]]:
         """New episodes in all environments, or where `options["reset_mask"]` says."""
         self._refuse_closed()
-        mask = _checked_mask((options or {}).get("reset_mask"), self.num_envs)
+        if seed is not None:
+            check_whole("seed", seed, 0)
+        mask = _checked_mask(options or {}, self.num_envs)
+        if mask is not None and not self._is_reset:
+            raise ResetNeeded("Call reset() for all environments before a reset with a mask.")
         for group, stack in enumerate(self._stacks):
             own = None if mask is None else mask[self.engine.settings.rows(group)]
             if own is None or own.any():
@@ -155,6 +168,14 @@ class EngineVectorEnv(VectorEnv[Array, Array, Array]):
             group = ready[0]
         self._receive(group)
         return self._results(self.engine.settings.rows(group), out)
+
+    def render(self) -> tuple[Array, ...]:
+        """The screen of every console in colour, uint8 [H, 160, 3] each; H is 210 for most."""
+        self._refuse_closed()
+        if self.render_mode is None:
+            raise ValueError("Nothing is rendered; make it with render_mode='rgb_array'.")
+        engine: Any = self.engine  # one with `screen`, as was checked
+        return tuple(engine.screen(env) for env in range(self.num_envs))
 
     def snapshot(self) -> list[bytes]:
         """The whole state of every environment, its frames and totals included."""
@@ -233,7 +254,8 @@ class EngineVectorEnv(VectorEnv[Array, Array, Array]):
         ended = steps.terminated[rows] | steps.truncated[rows]
         waits = autoreset == "next-step"
         episode = self._totals.add_step(rows, steps.raw_reward[rows], ended, waits)
-        ends = {} if episode is None else {"episode": episode, "_episode": ended}
+        key = "episode" if episode is None else episode_key(self)
+        ends = {} if episode is None else {key: episode, f"_{key}": ended}
         info.update(ends)
         over = filled.terminations | filled.truncations
         if autoreset == "same-step" and over.any():
@@ -322,15 +344,31 @@ def _checked_groups(env_ids: Any, num_envs: int, batch_size: int) -> tuple[Array
     return chosen, found.tolist()
 
 
-def _checked_mask(given: Any, num_envs: int) -> Array | None:
-    """A reset mask, or None for all environments."""
-    if given is None:
+def _checked_mask(options: Mapping[str, Any], num_envs: int) -> Array | None:
+    """The reset mask, which may name no environment, or None for all of them."""
+    if unknown := sorted(options.keys() - {"reset_mask"}):
+        raise ValueError(
+            f"reset has no option {', '.join(map(repr, unknown))}; it knows 'reset_mask' only."
+        )
+    if "reset_mask" not in options:
         return None
+    given = options["reset_mask"]
     if not isinstance(given, np.ndarray) or given.dtype != np.bool_:
         raise TypeError("options['reset_mask'] must be a boolean NumPy array.")
-    if given.shape != (num_envs,) or not given.any():
+    if given.shape != (num_envs,):
         raise ValueError(
-            f"options['reset_mask'] has shape {given.shape} and names {int(given.sum())} "
-            f"environments; it must have shape {(num_envs,)} and name at least one."
+            f"options['reset_mask'] has shape {given.shape}; it must have one entry per "
+            f"environment, {(num_envs,)}."
         )
     return given
+
+
+def _checked_render_mode(render_mode: str | None, engine: Engine) -> str | None:
+    if render_mode not in (None, "rgb_array"):
+        raise ValueError(
+            f"render_mode={render_mode!r} is none of a vector environment; use 'rgb_array', with "
+            "gymnasium.wrappers.vector.HumanRendering around it for a window."
+        )
+    if render_mode is not None and not hasattr(engine, "screen"):
+        raise ValueError(f"Engine {engine.name!r} shows no screens; render with engine='native'.")
+    return render_mode
