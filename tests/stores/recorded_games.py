@@ -198,7 +198,7 @@ def steps_of(replay: Replay, batch: Batch, games: Games) -> list[tuple[int, int]
 
 def assert_batch_is_true(replay: Replay, batch: Batch, games: Games) -> None:
     """Every item equals its definition."""
-    accumulator = replay._settings.accumulator
+    accumulator = replay.settings.accumulator
     assert batch.next_observations is not None
     for item, (env, k) in enumerate(steps_of(replay, batch, games)):
         game = games.games[env]

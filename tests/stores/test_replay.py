@@ -88,7 +88,7 @@ def test_exactly_the_steps_with_a_whole_past_and_future_are_drawn(
     made: tuple[Replay, Games],
 ) -> None:
     replay, games = made
-    n = replay._settings.accumulator.n_step
+    n = replay.settings.accumulator.n_step
     for _ in range(0, 60, replay.slot().num_steps):
         put(replay, games)
     drawn = set()
@@ -212,7 +212,7 @@ def test_a_restored_replay_draws_the_same(
         segments.append((first, columns))
         saved = replay.next_row()
     state = replay.state()
-    other = Replay(games.spaces, replay._shape, replay._settings, 7, None, quiet)
+    other = Replay(games.spaces, replay._shape, replay.settings, 7, None, quiet)
     poison(other)
     for first, columns in segments:
         other.restore_rows(first, columns)

@@ -66,8 +66,11 @@ class BlockRun(Run, Protocol):
     def begin_block(self) -> int:
         """Agent steps before the block that begins, or that goes on."""
 
-    def reached(self, agent_steps: int, is_learning: bool) -> None:
-        """Counts the steps inside of a block; the time passes for learning, or for playing."""
+    def reached(self, agent_steps: int) -> None:
+        """Counts the steps inside of a block."""
+
+    def spends(self, is_learning: bool) -> None:
+        """The time from now on passes for learning, or for playing."""
 
     def breaks_off(self) -> bool:
         """Whether the block has to be left where it is."""
@@ -194,11 +197,12 @@ class Block:
                 self._threads.start(TRAINER, partial(learn, self._learning, run))
             self._threads.wait(watch)
         finally:
-            run.reached(began_at + self._played_agent_steps, self._is_learning)
+            run.reached(began_at + self._played_agent_steps)
 
     def _watch(self, run: BlockRun, began_at: int) -> None:
         """What the waiting thread does now and then."""
-        run.reached(began_at + self._played_agent_steps, self._is_learning)
+        run.spends(self._is_learning)
+        run.reached(began_at + self._played_agent_steps)
         if run.breaks_off():
             self._is_left.set()
 

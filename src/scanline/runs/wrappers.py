@@ -189,10 +189,13 @@ class InBlocks(Wrapper):
         began_at: int = self._inner.progress.begin_turn().began_at
         return began_at
 
-    def reached(self, agent_steps: int, is_learning: bool) -> None:
-        """Counts the steps inside of a block; the time passes for learning, or for playing."""
-        self._inner.time_split.mark(LEARNING if is_learning else ENVIRONMENT)
+    def reached(self, agent_steps: int) -> None:
+        """Counts the steps inside of a block."""
         self._inner.progress.agent_steps = agent_steps
+
+    def spends(self, is_learning: bool) -> None:
+        """The time from now on passes for learning, or for playing."""
+        self._inner.time_split.mark(LEARNING if is_learning else ENVIRONMENT)
 
     def end_block(self, lag_updates: int, ends: Sequence[EpisodeEnd]) -> None:
         """Counts a whole block with the games that ended in it."""

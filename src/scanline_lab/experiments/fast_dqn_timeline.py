@@ -13,7 +13,7 @@ from typing import Any
 
 from scanline import training
 from scanline.runners.concurrent import TRAINER, Concurrent
-from scanline.runs.clock import ACTING, ENVIRONMENT, LEARNING
+from scanline.runs.clock import ACTING, ENVIRONMENT, LEARNING, OTHER
 from scanline.tables import Table
 
 from .claims import Finding, claim
@@ -62,9 +62,15 @@ def measure(cell: Cell, before: Results) -> Result:
     pace = plan.recipe.pace
     learner = TRAINER if isinstance(pace, Concurrent) and pace.concurrent_training else "main"
     spans = [named for span in trace.spans() if (named := _named(span, learner)) is not None]
-    begins = [s.begin_seconds for s in trace.spans() if _is_main(s) and s.part == ENVIRONMENT]
+    begins = _block_begins([span for span in trace.spans() if _is_main(span)])
     shares, shown = _shares(since(begins[-BLOCKS], spans)), since(begins[-SHOWN_BLOCKS], spans)
     return {**figures_of(timing), **shares, "spans": shown}
+
+
+def _block_begins(main: Sequence[TracedSpan]) -> list[float]:
+    """Moments at which the main thread begins to wait for a block, after its own work."""
+    pairs = zip(main, main[1:], strict=False)
+    return [now.begin_seconds for before, now in pairs if before.part == OTHER != now.part]
 
 
 def _is_main(span: TracedSpan) -> bool:

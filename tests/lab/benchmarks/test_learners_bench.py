@@ -44,7 +44,7 @@ def test_two_learners_are_measured_against_one() -> None:
         recipe="paac",
         game="scanline/Catch-v0",
         repeats=1,
-        seconds=0.8,
+        seconds=2.0,
         warm_up_seconds=0.2,
         settings={"network": "mlp"},
     )
