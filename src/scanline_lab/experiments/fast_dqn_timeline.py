@@ -69,7 +69,7 @@ def measure(cell: Cell, before: Results) -> Result:
 
 def _block_begins(main: Sequence[TracedSpan]) -> list[float]:
     """Moments at which the main thread begins to wait for a block, after its own work."""
-    pairs = zip(main, main[1:], strict=False)
+    pairs = itertools.pairwise(main)
     return [now.begin_seconds for before, now in pairs if before.part == OTHER != now.part]
 
 
