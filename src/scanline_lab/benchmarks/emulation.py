@@ -5,7 +5,7 @@ Knows no engine's inside.
 
 All engines of a game are built first and then timed in turn, again and again, in this one process:
 a machine that slows down slows all of them. `reset="ale"` is the work that the peers do; our
-cached resets are an extra row.
+cached resets are an extra row. With `stacks`, vector environments are stepped as a user does.
 """
 
 from __future__ import annotations
@@ -51,6 +51,9 @@ class EmulationBench:
     """Numbers of environments by commas."""
     num_threads: Numbers = ()
     """Numbers of engine threads by commas; all cores when not given."""
+    stacks: bool = False
+    """Step whole vector environments, observations of four frames: scanline.make beside ale-py's
+    own and EnvPool. Otherwise engines, which give single frames."""
     repeats: int = 3
     """Interleaved repeats of every engine; the median counts."""
     seconds: float = 1.0
@@ -107,7 +110,7 @@ def expand(names: Sequence[str]) -> list[str]:
 
 def measure(bench: EmulationBench, game: str, num_envs: int, num_threads: int) -> list[Row]:
     """Rows of one game and size, the engines timed in turn."""
-    contenders = build(bench.engines, game, num_envs, num_threads)
+    contenders = build(bench.engines, game, num_envs, num_threads, bench.stacks)
     try:
         for contender in contenders:
             stepping.raw_fps(contender.stepper, num_envs, bench.warm_up_seconds)
@@ -127,6 +130,7 @@ def measure(bench: EmulationBench, game: str, num_envs: int, num_threads: int) -
             "reset": contender.reset,
             "num_envs": num_envs,
             "num_threads": num_threads,
+            "stack": stepping.STACK if bench.stacks else 1,
             "bytes_per_env": contender.stepper.bytes_per_env,
             **summary([{"raw_fps": rate} for rate in measured]),
         }
@@ -136,17 +140,21 @@ def measure(bench: EmulationBench, game: str, num_envs: int, num_threads: int) -
 
 
 @refusals()
-def build(names: Sequence[str], game: str, num_envs: int, num_threads: int) -> list[Contender]:
+def build(
+    names: Sequence[str], game: str, num_envs: int, num_threads: int, stacks: bool = False
+) -> list[Contender]:
     """Every engine, and `native` once more with cached resets."""
     found = []
+    make = stepping.build_vector if stacks else stepping.build
     for name in names:
         if name == "envpool":
-            stepper = envpool.build(game, num_envs, num_threads, seed=0)
+            stack = stepping.STACK if stacks else 1
+            stepper = envpool.build(game, num_envs, num_threads, seed=0, stack=stack)
             found.append(Contender(name, "ale", stepper))
             continue
         kinds: tuple[ResetKind, ...] = ("ale", "cached") if name == "native" else ("ale",)
         for reset in kinds:
-            stepper = stepping.build(
+            stepper = make(
                 name, game, num_envs=num_envs, num_threads=num_threads, reset=reset, seed=0
             )
             found.append(Contender(name, reset, stepper))

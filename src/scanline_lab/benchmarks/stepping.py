@@ -1,22 +1,28 @@
 """Engines stepped by random actions, timed: what `bench emulation` repeats.
 
-Takes an engine's name and a game; gives a `Stepper` and its raw frames per second.
+Takes an engine's name and a game; gives a `Stepper`, of the engine alone or of a whole vector
+environment with stacks, and its raw frames per second.
 Knows no learner.
 """
 
 from __future__ import annotations
 
+import importlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from scanline import engines, protocols
+from scanline import engines, games, protocols
 from scanline.engines import EngineSettings, ResetKind
+from scanline.envs.make import make
 from scanline.records import StepArrays
 
 FRAME_SKIP = 4
+STACK = 4
+"""Frames of a vector environment's observation."""
 PROTOCOL = "ale-vector"
 
 
@@ -24,7 +30,7 @@ PROTOCOL = "ale-vector"
 class Stepper:
     """Steps all environments once; observations are produced."""
 
-    step: Callable[[], None]
+    step: Callable[[], object]
     close: Callable[[], object]
     bytes_per_env: int | None = None
 
@@ -52,6 +58,24 @@ def build(
         engine.recv(0, arrays)
 
     return Stepper(step, engine.close, getattr(engine, "bytes_per_env", None))
+
+
+def build_vector(
+    name: str, game: str, *, num_envs: int, num_threads: int, reset: ResetKind, seed: int
+) -> Stepper:
+    """A vector environment as a user steps it: ale-py's own for `ale`, else `scanline.make`."""
+    if name == "ale":
+        peer = importlib.import_module("ale_py.vector_env").AtariVectorEnv
+        envs = peer(games.find(game).id, num_envs, num_threads=num_threads, stack_num=STACK)
+    else:
+        options: dict[str, Any] = {"num_threads": num_threads, "reset": reset, "stack": STACK}
+        envs = make(game, num_envs, engine=name, protocol=PROTOCOL, **options)
+    envs.reset(seed=seed)
+    random = np.random.default_rng(seed)
+    num_actions = int(envs.single_action_space.n)
+    return Stepper(
+        lambda: envs.step(random.integers(0, num_actions, num_envs)), lambda: envs.close()
+    )
 
 
 def raw_fps(stepper: Stepper, num_envs: int, seconds: float) -> float:

@@ -4,7 +4,7 @@ Takes a game, a number of environments and of threads; gives a function that ste
 random actions. Imports EnvPool (extra `lab`) only when it is driven.
 
 It is asked for the work of protocol `ale-vector`: skip 4, grey maximum of two frames, area 84x84.
-Single frames instead of stacks spare it copies that our engines do not make either.
+Where our engines give single frames, it is asked for no stacks either: it spares it copies.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from scanline import games
 from ..stepping import Stepper
 
 
-def build(game: str, num_envs: int, num_threads: int, seed: int) -> Stepper:
+def build(game: str, num_envs: int, num_threads: int, seed: int, stack: int = 1) -> Stepper:
     """All environments in lockstep."""
     envs = importlib.import_module("envpool").make_gymnasium(
         f"{games.find(game).title}-v5",
         num_envs=num_envs,
         num_threads=num_threads,
         seed=seed,
-        stack_num=1,
+        stack_num=stack,
         frame_skip=4,
         noop_max=30,
         use_fire_reset=True,
