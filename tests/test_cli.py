@@ -10,13 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 import scanline
 from scanline import cli
 from scanline.algorithms import ActorCritic
 from scanline.errors import UserError
+from scanline.records import Spaces
 from scanline.runs.checkpoint import load_latest
 from scanline.runs.signals import Interrupted
+from scanline.training.models import build_network
+from scanline.training.plan import make_plan
 
 CATCH = "scanline/Catch-v0"
 SHORT = ["--network", "mlp", "--num-workers", "0", "--torch-threads", "1", "--no-tensorboard"]
@@ -258,6 +262,44 @@ def test_help_names_every_setting_with_its_sentence(capsys: pytest.CaptureFixtur
     for words in ("--learning-rate", "--num-envs", "--seed", "--save-every-minutes", "--out"):
         assert words in text
     assert "Factor per agent step on the future" in text
+
+
+def test_help_has_the_usual_options_first_and_then_groups(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit):
+        run("train", "accelerated-rainbow", "pong", "--help")
+    text = capsys.readouterr().out
+    usual, rules, _ = (text.index(f"{name}options ─") for name in ("─ ", "rules ", "algorithm "))
+    for word in ("--agent-steps", "--seed", "--num-envs", "--learning-rate", "--device", "--out"):
+        assert usual < text.index(word) < rules
+    for word in ("--sticky", "--frame-skip", "--episodic-life", "--noop-max", "--num-atoms"):
+        assert text.index(word) > rules
+    for word in ("--reset-cache-states", "--wait-seconds", "--frameskip"):
+        assert word in text
+
+
+def test_rules_of_the_protocol_are_options_and_are_recorded(tmp_path: Path) -> None:
+    pytest.importorskip("ale_py", reason="ale-py brings the ROMs")
+    out = tmp_path / "run"
+    rules = ["--sticky", "0.25", "--frameskip", "3", "--episodic-life", "--noop-max", "7"]
+    short = ["--agent-steps", "80", "--num-envs", "2", "--reset-cache-states", "5", "--no-live"]
+    assert run("train", "paac", "pong", *rules, *short, "--out", str(out)) == 0
+    record = json.loads((out / "settings.json").read_text())["settings"]
+    wanted = {"sticky": 0.25, "frame_skip": 3, "noop_max": 7}
+    assert wanted.items() <= record["protocol"].items()
+    assert record["protocol"]["life_loss"] == "end-return"
+    assert wanted.items() <= record["run"]["rules"].items()
+    assert record["run"]["reset_cache_states"] == 5
+    assert record["recipe"]["protocol"] == "paac"
+    assert run("evaluate", str(out), "--episodes", "1") == 0
+
+
+def test_the_number_of_atoms_is_a_setting() -> None:
+    plan = make_plan("accelerated-categorical-dqn", "pong", num_atoms=21, network="nature")
+    spaces = Spaces(frame_shape=(84, 84), frame_dtype="uint8", stack=4, num_actions=6)
+    outputs = build_network(plan, spaces, 0)(torch.zeros(1, 4, 84, 84, dtype=torch.uint8))
+    assert outputs.logits.shape == (1, 6, 21)
 
 
 def test_no_words_give_the_usage(capsys: pytest.CaptureFixture[str]) -> None:

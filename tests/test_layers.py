@@ -31,7 +31,7 @@ LEVELS = [
     {"runners"},
     {"recipes", "evaluation"},
     {"training"},
-    {"queue"},
+    {"queue", "train_options"},
     {"cli"},
     {"__main__", "__init__"},
 ]

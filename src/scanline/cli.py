@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Annotated, Any, Literal, NoReturn
+from typing import Any, NoReturn
 
 import tyro
 
@@ -32,7 +32,6 @@ from .errors import MissingPackageError, RefusedError, UserError
 PROGRAM = "scanline"
 _LAB_COMMANDS = ("bench", "reproduce")
 _HELP = ("-h", "--help", "help")
-_NOT_OPTIONS = {"name", "summary", "source", "source_sha256", "game"}
 
 USAGE = """scanline: train Atari agents fast on the machine at hand
 
@@ -151,21 +150,6 @@ def _loaded(point: EntryPoint, *arguments: Any) -> Any:
     return point.load()(*arguments)
 
 
-@dataclass(frozen=True, kw_only=True)
-class TrainOptions:
-    """Options of `train` that belong to the command, not to the run."""
-
-    out: Path | None = None
-    """Folder of the run; runs/GAME__RECIPE__SEED__TIME when not given."""
-    resume: Path | None = None
-    """Go on with this run, or with the one in --out, from its newest checkpoint. Recipe, game and
-    settings are the run's; limits and what touches no learning may be changed."""
-    if_exists: Literal["refuse", "number"] = "refuse"
-    """When --out holds a run already: refuse, or append a number to the folder's name."""
-    film: bool = False
-    """Film a game when the run has ended (extra `video`)."""
-
-
 def _train(words: list[str]) -> int:
     resumed, words = _taken(words, "--resume")
     names, words = _names(words, is_resumed=resumed is not None)
@@ -174,17 +158,15 @@ def _train(words: list[str]) -> int:
         if set(words) & {"-h", "--help"}:
             return 0
         raise RefusedError("train needs a recipe and a game, e.g. `scanline train paac pong`.")
-    from . import settings, training
+    from . import train_options, training
     from .runs.signals import Signals
 
     out = None if resumed is None else _run_to_resume(resumed, words)
     plan = training.make_plan(**names) if out is None else training.read_plan(out, **names)
-    given = _parse(plan, words, f"{PROGRAM} train {plan.recipe.source} {plan.game}")
-    options = TrainOptions(**{f.name: given.pop(f.name) for f in dataclasses.fields(TrainOptions)})
-    before = {leaf.name: leaf.value for leaf in settings.leaves(plan)}
-    typed = {word.split("=")[0].lstrip("-").replace("-", "_") for word in words}
-    changes = {n: v for n, v in given.items() if v != before[n] or n in typed}
-    plan = training.changed_plan(plan, changes)
+    given = train_options.parse(plan, words, f"{PROGRAM} train {plan.recipe.source} {plan.game}")
+    own = {field.name for field in dataclasses.fields(train_options.TrainOptions)} & given.keys()
+    options = train_options.TrainOptions(**{name: given.pop(name) for name in own})
+    plan = training.changed_plan(plan, given)
     if out is None:
         out = _numbered(options.out) if options.if_exists == "number" else options.out
     signals = Signals(ends_process=True)
@@ -237,23 +219,6 @@ def _numbered(out: Path | None) -> Path | None:
         number += 1
         chosen = out.with_name(f"{out.name}-{number}")
     return chosen
-
-
-def _parse(plan: Any, words: list[str], program: str) -> dict[str, Any]:
-    """Values of all options: the command's own, and every leaf of the plan."""
-    from . import settings
-
-    fields: list[tuple[str, Any, Any]] = []
-    for leaf in [*settings.leaves(TrainOptions()), *settings.leaves(plan)]:
-        if leaf.name in _NOT_OPTIONS or callable(leaf.value):
-            continue
-        # Of a network, its name can be typed.
-        kind: Any = str if leaf.name == "network" else leaf.type
-        described = Annotated[kind, tyro.conf.arg(help=leaf.help)]
-        fields.append((leaf.name, described, dataclasses.field(default=leaf.value)))
-    options = dataclasses.make_dataclass("options", fields, kw_only=True, frozen=True)
-    options.__doc__ = plan.recipe.summary
-    return dict(vars(tyro.cli(options, args=words, prog=program)))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,8 +4,8 @@ Takes drawn pairs of observations with the rewards between them; gives the cross
 projected target and, as priorities, how far the distributions are apart.
 Knows no optimiser, buffer, process or environment.
 
-The number of atoms is the network's: only the ends of their range stand here, so that the two
-cannot disagree. With double, dueling and a prioritised n-step replay it is Rainbow, acting
+The loss reads the number of atoms from the network, which is built with `num_atoms` of them.
+With double, dueling and a prioritised n-step replay it is Rainbow, acting
 epsilon-greedily.
 """
 
@@ -25,6 +25,8 @@ from .dqn import QLearning, weighted
 class CategoricalDqn(QLearning):
     """Distributional Q-learning with a target network; double and dueling as settings."""
 
+    num_atoms: int = 51
+    """Atoms of the distribution; a network of your own has as many as it gives."""
     v_min: float = -10.0
     """Return of the lowest atom."""
     v_max: float = 10.0

@@ -97,6 +97,8 @@ class EngineSettings:
         for field, least in _LEAST.items():
             if (given := getattr(self, field)) is not None:
                 check_whole(field, given, least)
+        if not self.wait_seconds > 0:
+            raise ValueError(f"wait_seconds={self.wait_seconds} must be above 0.")
         if self.uneven_seconds < 0:
             raise ValueError(f"uneven_seconds={self.uneven_seconds} must not be negative.")
         if self.num_groups < 1 or self.num_envs % self.num_groups:

@@ -24,7 +24,6 @@ from torch import Tensor, nn
 from torch.nn.utils import get_total_norm
 
 from .._native import squared_norm
-from ..errors import UserError
 from ..interfaces import Metric
 from ..native_arrays import gapless_spans
 from ..records import State, Views
@@ -300,7 +299,7 @@ def own_arrays(parameters: Sequence[nn.Parameter], gradients: Gradients) -> Grad
     return found
 
 
-class NotFiniteGradientError(UserError, FloatingPointError):
+class NotFiniteGradientError(FloatingPointError):
     """A loss or gradient holds infinities or what is no number; the weights have not seen it."""
 
 

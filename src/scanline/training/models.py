@@ -27,7 +27,9 @@ def build_network(plan: Plan, spaces: Spaces, seed: int) -> torch.nn.Module:
     """The recipe's network with the head that its algorithm needs."""
     recipe = plan.recipe
     head = networks.HeadSettings(
-        kind=recipe.algorithm.head, conv_gradient_scale=recipe.conv_gradient_scale
+        kind=recipe.algorithm.head,
+        num_atoms=getattr(recipe.algorithm, "num_atoms", networks.HeadSettings.num_atoms),
+        conv_gradient_scale=recipe.conv_gradient_scale,
     )
     losses = recipe.algorithm.losses
     return networks.build(

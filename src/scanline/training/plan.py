@@ -11,12 +11,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .. import engines, networks, processes, recipes, settings
+from .. import engines, networks, processes, protocols, recipes, settings
 from ..errors import refusals
+from ..protocols import Protocol
 from ..recipes import Recipe, user_code
 from ..runs import folder
 from ..runs.instruments import InstrumentSettings
 from ..runs.leader import OutputSettings
+from .rules import RuleChanges
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +56,10 @@ class RunSettings:
     """Game mode; the game's default when not given."""
     difficulty: int | None = None
     """Difficulty switches; the game's default when not given."""
+    reset_cache_states: int = 30
+    """Start states in the cache of `cached` resets."""
+    wait_seconds: float = 60.0
+    """Longest wait for one step of a group of environments before the engine is called stuck."""
     uneven_seconds: float = 0.0
     """Simulated: every step of an environment takes so many seconds at least, and up to ten times
     as many, as those of slow environments would; 0 for none."""
@@ -61,6 +67,8 @@ class RunSettings:
     """Refuse an engine that cannot honour the protocol, instead of taking its nearest one."""
     evaluation_games: int = 30
     """Games of the evaluation that confirms a target score."""
+    rules: RuleChanges = field(default_factory=RuleChanges)
+    """Rules that are not the protocol's."""
     instruments: InstrumentSettings = field(default_factory=InstrumentSettings)
     output: OutputSettings = field(default_factory=OutputSettings)
 
@@ -81,6 +89,11 @@ class Plan:
     def learners(self) -> int:
         """Learner processes: as the exchange wants, which may be one per core."""
         return self.recipe.exchange.learners or processes.granted_cores()
+
+    @property
+    def protocol(self) -> Protocol:
+        """The named protocol, with the rules that this run changes."""
+        return self.run.rules.applied(protocols.get(self.recipe.protocol))
 
     @property
     def engine(self) -> str:

@@ -38,13 +38,13 @@ def evaluation_protocol(protocol: protocols.Protocol) -> protocols.Protocol:
     if protocol.colour == "as-is":
         return protocol
     life_loss = "ignore" if protocol.life_loss == "full-reset" else protocol.life_loss
-    return dataclasses.replace(protocol, noop_max=30, life_loss=life_loss)
+    return dataclasses.replace(protocol, noop_max=max(30, protocol.noop_min), life_loss=life_loss)
 
 
 @refusals()
 def evaluation_engine(plan: Plan, *, games: int, seed: int) -> Engine:
     """Environments of their own, in as many slots as there are games, at most 16."""
-    own = protocols.get(plan.recipe.protocol)
+    own = plan.protocol
     changes = {"num_envs": min(games, _MOST_SLOTS), "num_groups": 1, "seed": seed, "reset": "ale"}
     return engines.build(
         plan.engine, engine_settings(plan, **changes, protocol=evaluation_protocol(own))

@@ -1,0 +1,89 @@
+"""The options of `scanline train`: every setting of a plan, in groups.
+
+Takes a plan and words of the command line; gives the settings that they change. The usual options
+come first, then the rules of the protocol, then the settings of each part with the sentence under
+their field. Knows settings and no part.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args
+
+import tyro
+
+from . import settings
+
+_USUAL = (
+    *("agent_steps", "seconds", "target_score", "seed", "out", "num_envs", "learning_rate"),
+    *("network", "protocol", "engine", "device", "num_threads", "learners", "resume"),
+)
+"""Options that come first in the help of `train`."""
+_ALIASES = {
+    "sticky": ("--repeat-action-probability",),
+    "frame_skip": ("--frameskip",),
+    "episodic_life": ("--terminal-on-life-loss",),
+    "stack": ("--frame-stack",),
+}
+"""Peers' spellings of options."""
+_GROUPS = {"rules": "What one agent step means; defaults are those of the recipe's protocol."}
+_NOT_OPTIONS = {"name", "summary", "source", "source_sha256", "game"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainOptions:
+    """Options of `train` that belong to the command, not to the run."""
+
+    out: Path | None = None
+    """Folder of the run; runs/GAME__RECIPE__SEED__TIME when not given."""
+    resume: Path | None = None
+    """Go on with this run, or with the one in --out, from its newest checkpoint. Recipe, game and
+    settings are the run's; limits and what touches no learning may be changed."""
+    if_exists: Literal["refuse", "number"] = "refuse"
+    """When --out holds a run already: refuse, or append a number to the folder's name."""
+    film: bool = False
+    """Film a game when the run has ended (extra `video`)."""
+
+
+def parse(plan: Any, words: list[str], program: str) -> dict[str, Any]:
+    """Values of the options that were given: the command's own, and leaves of the plan."""
+    groups, shown = _groups(plan)
+    usual = groups.pop("")
+    for name, fields in groups.items():
+        part = dataclasses.make_dataclass(name, fields, kw_only=True, frozen=True)
+        part.__doc__ = _GROUPS.get(name, "")
+        usual.append((name, part, dataclasses.field(default_factory=part)))
+    options = dataclasses.make_dataclass("options", usual, kw_only=True, frozen=True)
+    options.__doc__ = plan.recipe.summary
+    found: Any = tyro.cli(options, args=words, prog=program, config=(tyro.conf.OmitArgPrefixes,))
+    parts = (found, *(getattr(found, name) for name in groups))
+    values = {name: value for part in parts for name, value in vars(part).items()}
+    typed = {word.split("=")[0].lstrip("-").replace("-", "_") for word in words}
+    typed |= {name.removeprefix("no_") for name in typed}
+    return {n: values[n] for n, value in shown.items() if values[n] != value or n in typed}
+
+
+def _groups(plan: Any) -> tuple[dict[str, list[tuple[str, Any, Any]]], dict[str, Any]]:
+    """Options by group, the usual ones without a name first, and the values that help shows."""
+    groups: dict[str, list[tuple[str, Any, Any]]] = {"": [], "rules": []}
+    shown: dict[str, Any] = {}
+    leaves = [*settings.leaves(TrainOptions()), *settings.leaves(plan)]
+    by_name = {leaf.name: leaf for leaf in leaves if leaf.name not in _NOT_OPTIONS}
+    for name in dict.fromkeys((*_USUAL, *by_name)):
+        leaf = by_name[name]
+        if callable(leaf.value):
+            continue
+        # Of a network, its name can be typed; of a rule, help shows what the protocol has.
+        kind: Any = str if name == "network" else leaf.type
+        value = leaf.value
+        if "rules" in leaf.path:
+            value = plan.run.rules.effective(plan.protocol)[name]
+            kind = get_args(leaf.type)[0]  # without None
+        described = Annotated[kind, tyro.conf.arg(help=leaf.help, aliases=_ALIASES.get(name))]
+        # What belongs to no part is the command's or the run's.
+        group = "" if name in _USUAL else leaf.path[1] if len(leaf.path) > 2 else "run"
+        groups.setdefault(group, []).append((name, described, dataclasses.field(default=value)))
+        shown[name] = value
+    return groups, shown
