@@ -237,6 +237,9 @@ class RunOptions:
 class PolicyOptions(RunOptions):
     """How the policy of a run chooses its actions."""
 
+    checkpoint: str | None = None
+    """Agent steps of the checkpoint, or `best` for that of the best evaluation while it trained;
+    the newest when not given."""
     greedy: bool = False
     """Always take the best action, whatever the algorithm's evaluations do."""
     sampled: bool = False

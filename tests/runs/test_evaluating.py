@@ -10,7 +10,8 @@ import pytest
 import torch
 
 import scanline
-from scanline.runs.checkpoint import load_latest
+from scanline import cli
+from scanline.runs.checkpoint import CheckpointError, load_latest
 from scanline.runs.evaluating import Evaluations, EvaluationSettings
 
 CATCH = "scanline/Catch-v0"
@@ -81,6 +82,33 @@ def test_a_resumed_run_keeps_its_evaluations(tmp_path: Path) -> None:
         (tmp_path / name / "evaluations.jsonl").read_bytes() for name in ("whole", "halves")
     )
     assert whole == halves
+
+
+def test_the_best_checkpoint_stays_and_every_checkpoint_can_be_chosen(tmp_path: Path) -> None:
+    pauses = {"evaluate_every_agent_steps": 160, "pause_games": 3, "pause_agent_steps": 0}
+    saves = {"save_every_agent_steps": 160, "keep_checkpoints": 2}
+    run = train(tmp_path / "run", **pauses, **saves)
+    assert run.best_evaluation is not None
+    at, mean = run.best_evaluation["agent_steps"], run.best_evaluation["mean"]
+    assert [path.name.rpartition("-")[2] for path in kept(run.folder / "checkpoints/best")] == [
+        str(at)
+    ]
+    best = scanline.evaluate(run.folder, episodes=3, checkpoint="best")
+    assert (best.agent_steps, best.mean) == (at, mean)
+    assert scanline.load_policy(run.folder, checkpoint=at).agent_steps == at
+    assert scanline.load_policy(run.folder, checkpoint="320").agent_steps == 320
+    assert scanline.load_policy(run.folder).agent_steps == 480
+    words = ["evaluate", str(run.folder), "--episodes", "1", "--checkpoint"]
+    assert cli.main([*words, "best"]) == cli.main([*words, "320"]) == 0
+    with pytest.raises(CheckpointError, match=r"no checkpoint after 7 agent steps.*320, 480"):
+        scanline.evaluate(run.folder, checkpoint=7)
+    none = train(tmp_path / "none", evaluate_every_agent_steps=0)
+    with pytest.raises(CheckpointError, match="no best checkpoint"):
+        scanline.evaluate(none.folder, checkpoint="best")
+
+
+def kept(folder: Path) -> list[Path]:
+    return list(folder.glob("*-agent-steps-*"))
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,8 @@ _STRANGE = (
     safetensors.SafetensorError,
 )
 MANIFEST, TENSORS, SEGMENTS = "manifest.json", "tensors.safetensors", "segments"
+BEST = "best"
+"""Folder of the checkpoint with the best evaluation: weights alone, which cannot be resumed."""
 
 
 class CheckpointError(UserError):
@@ -163,6 +165,32 @@ def load_latest(folder: Path, check_segments: bool = True) -> Checkpoint:
             f"There is no checkpoint in {folder}; train until the first one is saved."
         )
     return _newest_intact(folder, check_segments)[0]
+
+
+def load_chosen(folder: Path, chosen: int | str | None) -> Checkpoint:
+    """For its weights: the newest checkpoint, the one after so many agent steps, or the best."""
+    if chosen is None:
+        return load_latest(folder, check_segments=False)
+    best = _names(folder / BEST)
+    if chosen == BEST:
+        if not best:
+            raise CheckpointError(
+                f"There is no best checkpoint in {folder}: it is kept where a run pauses for "
+                "evaluation (--evaluate-every-agent-steps); leave --checkpoint out for the newest."
+            )
+        return load_latest(folder / BEST, check_segments=False)
+    names = [*best, *_names(folder)]
+    found = [name for name in names if str(name.agent_steps) == str(chosen).replace("_", "")]
+    if not found:
+        there = ", ".join(map(str, sorted({name.agent_steps for name in names}))) or "none"
+        raise CheckpointError(
+            f"There is no checkpoint after {chosen} agent steps in {folder}; there are those after "
+            f"{there}."
+        )
+    try:
+        return _read(found[-1].path, check_segments=False)
+    except DamagedFile as error:
+        raise CheckpointError(f"Damaged checkpoint: {error}; choose another one.") from error
 
 
 def _newest_intact(folder: Path, check_segments: bool) -> tuple[Checkpoint, list[Path]]:

@@ -43,6 +43,9 @@ MAY_DIFFER = frozenset(
 """Last parts of the names of settings that a resumed run may change: none touches learning. An
 edited recipe file shows in the versions."""
 
+_ADDED = (Difference("run.init", ABSENT, None),)
+"""Settings that older records lack and whose present value changes nothing."""
+
 
 class RunFolderError(UserError):
     """A folder cannot be used as asked."""
@@ -165,7 +168,8 @@ def refuse_other_names(
     scanline that wrote it: neither can be guessed. Settings that touch no learning may lack.
     """
     all_found = differences(record["settings"], settings)
-    found = [each for each in all_found if each.name.split(".")[-1] not in MAY_DIFFER]
+    learning = [each for each in all_found if each.name.split(".")[-1] not in MAY_DIFFER]
+    found = [each for each in learning if each not in _ADDED]
     unknown = [each.name for each in found if each.now is ABSENT]
     lacking = [each.name for each in found if each.before is ABSENT]
     kinds = [str(each) for each in found if each.name.endswith(".type")]

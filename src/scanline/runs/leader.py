@@ -28,7 +28,7 @@ from ..files import DiskError
 from ..interfaces import Metric, Saved
 from ..records import EpisodeEnd, Slot
 from . import exactness
-from .checkpoint import Checkpoint, Checkpoints, CheckpointSettings
+from .checkpoint import BEST, Checkpoint, Checkpoints, CheckpointSettings
 from .clock import EVALUATION, OTHER
 from .evaluating import Evaluations
 from .exactness import Exactness, reasons_in
@@ -252,7 +252,10 @@ class LeaderRun:
         return self.stop is not None
 
     def _evaluate_if_due(self) -> None:
-        """A signal ends the games at once; after a resume they are played from the first one."""
+        """A signal ends the games at once; after a resume they are played from the first one.
+
+        The weights of the best evaluation so far are kept.
+        """
         agent_steps, evaluations = self.progress.agent_steps, self.evaluations
         if evaluations is None or not evaluations.due(agent_steps):
             return
@@ -261,7 +264,13 @@ class LeaderRun:
             self._live.during("Playing evaluation games"),
             suppress(Interrupted),
         ):
+            # Taken before: weights of some runs move on while games are played.
+            state = {"parameters": self._saved["parameters"].state()}
             evaluations.hold(agent_steps, around=self.signals.interruptible())
+            if self._settings.saving.save_at_end and evaluations.best is evaluations.records[-1]:
+                state["progress"] = {"agent_steps": agent_steps}
+                one = CheckpointSettings(keep_checkpoints=1)
+                Checkpoints(self.folder.checkpoints / BEST, one).save(state, agent_steps)
 
     def leave(self) -> None:
         """Ends other learners with a loop that ends before `goes_on` says so."""

@@ -12,6 +12,7 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
@@ -28,7 +29,7 @@ from ..runs.limits import Every
 from ..samplers import DeferredResetEngine, inner_settings
 from . import exact
 from .attachments import Attachments, Mark, unmarked
-from .models import build_network, learning_options
+from .models import build_network, learning_options, load_initial
 from .placement import Place, cores_of_one, device_of
 from .plan import Plan
 
@@ -139,6 +140,10 @@ class Context:
         # Learners of a central store take its weights, whatever they begin with.
         seed = self.seed if self.central_fds is None else 0
         network = build_network(self.plan, self.spaces, seed)
+        # Gone is a folder that is no longer needed: a new run was refused without it.
+        run = Path(self.plan.run.init or "")
+        if self.plan.run.init is not None and self.central_fds is None and run.is_dir():
+            load_initial(network, run)
         return network.to(device_of(self.plan, self.place.rank))
 
     @property

@@ -8,6 +8,7 @@ Knows no engine, sampler or store.
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -17,6 +18,7 @@ from ..acting import EvaluationPolicy, NetworkPolicy, Source
 from ..parameters import LocalParameters
 from ..random import GREEDY, SAMPLED
 from ..records import Spaces
+from ..runs.checkpoint import load_chosen
 from ..runs.instruments import Instruments
 from .attachments import unless_paused
 from .placement import device_of
@@ -35,6 +37,25 @@ def build_network(plan: Plan, spaces: Spaces, seed: int) -> torch.nn.Module:
     return networks.build(
         recipe.network, spaces, head, seed=seed, kernels=plan.run.kernels, losses=losses
     )
+
+
+def load_initial(network: torch.nn.Module, run: Path) -> None:
+    """Gives the network the newest weights of another run; one of another shape is refused."""
+    theirs = load_chosen(run / "checkpoints", None).state["parameters"]["network"]
+    mine = network.state_dict()
+    shapes = [{n: list(t.shape) for n, t in each.items()} for each in (theirs, mine)]
+    there, here = ({name: str(shape) for name, shape in each.items()} for each in shapes)
+    differing = [
+        f"{name} is {there.get(name, 'not')} there and {here.get(name, 'not')} here"
+        for name in dict.fromkeys((*there, *here))
+        if there.get(name) != here.get(name)
+    ]
+    if differing:
+        raise ValueError(
+            f"The weights of {run} do not fit this network: {', '.join(differing)}; take the run's "
+            "--network and algorithm, and a game with as many actions."
+        )
+    network.load_state_dict(theirs)
 
 
 def build_learner(plan: Plan, spaces: Spaces, seed: int) -> LocalParameters:

@@ -27,6 +27,8 @@ class RunSettings:
 
     seed: int = 0
     """Key of every random number of the run."""
+    init: str | None = None
+    """Folder of another run whose newest weights this one begins with, of the same network."""
     seconds: float | None = None
     """Training time in seconds after which the run ends, evaluation not counted."""
     target_score: float | None = None

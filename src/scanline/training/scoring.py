@@ -21,7 +21,7 @@ from ..evaluation import EvaluatedPolicy, EvaluationScores
 from ..files import disk_errors
 from ..recipes import Recipe
 from ..records import Array
-from ..runs import checkpoint
+from ..runs.checkpoint import CheckpointError, load_chosen
 from ..runs.evaluating import Evaluations
 from .context import engine_settings
 from .models import build_learner, policy_of
@@ -105,7 +105,7 @@ class LoadedPolicy:
             self.agent_steps: int = checkpoint_state["progress"]["agent_steps"]
         except (KeyError, TypeError, AttributeError, RuntimeError) as error:
             fault = f"{type(error).__name__}: {error}".partition("\n")[0]
-            raise checkpoint.CheckpointError(
+            raise CheckpointError(
                 f"The weights do not fit the settings of this run ({fault});"
                 " put back its settings.json, or name the recipe that it was trained with."
             ) from error
@@ -129,25 +129,29 @@ def load_policy(
     run: str | Path,
     *,
     greedy: bool | None = None,
+    checkpoint: int | str | None = None,
     recipe: str | Recipe | None = None,
     game: str | None = None,
 ) -> LoadedPolicy:
     """The newest weights of a run as a policy: `policy.act(observations)`.
+
+    `checkpoint` chooses others: those after so many agent steps, or those of the "best" evaluation.
 
     Actions are chosen as the algorithm declares for its evaluations, or as `greedy` says: the best
     one, or as in training. `recipe` and `game` name code that the run's folder names and you have
     not trained from.
     """
     plan = read_plan(Path(run), recipe, game)
-    found = checkpoint.load_latest(Path(run) / "checkpoints", check_segments=False)
+    found = load_chosen(Path(run) / "checkpoints", checkpoint)
     return LoadedPolicy(plan, found.state, greedy)
 
 
-def evaluate(
+def evaluate(  # noqa: PLR0913 (each is a choice of its own)
     run: str | Path,
     episodes: int = 30,
     *,
     greedy: bool | None = None,
+    checkpoint: int | str | None = None,
     seed: int = EVALUATION_SEED,
     recipe: str | Recipe | None = None,
     game: str | None = None,
@@ -156,7 +160,7 @@ def evaluate(
 
     Schedules stand where the run has brought them; the others as in `load_policy`.
     """
-    loaded = load_policy(run, greedy=greedy, recipe=recipe, game=game)
+    loaded = load_policy(run, greedy=greedy, checkpoint=checkpoint, recipe=recipe, game=game)
     return score(loaded.plan, loaded.policy, games=episodes, seed=seed)
 
 

@@ -19,6 +19,7 @@ from ..evaluation import EvaluationScores
 from ..parameters import Learners
 from ..recipes import Recipe, user_code
 from ..runs import folder, loggers
+from ..runs.checkpoint import load_chosen
 from ..runs.clock import EVALUATION, TimeSplit
 from ..runs.exactness import Exactness
 from ..runs.leader import LeaderRun
@@ -91,6 +92,9 @@ def carry_out(
     """Trains by a plan, alone or with other learners; `signals` say how signals end it."""
     around: dict[str, Any] = {"out": out, "resume": resume, "say": say, "hooks": hooks}
     plan = learners.placed(plan)
+    is_saved = resume and any((Path(out or "") / "checkpoints").glob("*-agent-steps-*"))
+    if plan.run.init is not None and not is_saved:
+        load_chosen(Path(plan.run.init) / "checkpoints", None)  # refused here if there is none
     with networks.threads_restored(), learners.joined(plan, follow) as group:
         if group.leads:
             with signals or Signals() as signals:
