@@ -24,6 +24,7 @@ from scanline import networks
 from scanline.algorithms import ActorCritic
 from scanline.engines import EngineError
 from scanline.engines.gymnasium import GymnasiumEngine
+from scanline.errors import UserError
 from scanline.parameters import NotFiniteGradientError
 from scanline.processes import WorkerLost
 from scanline.runs.checkpoint import load_latest
@@ -131,7 +132,7 @@ def test_a_loss_that_is_no_number_ends_the_run_with_what_led_to_it(
 ) -> None:
     out = tmp_path / "run"
     wanted = rf"(?s)after .* updates.*losses were all=nan, the learning rate {re.escape(rate)}"
-    with pytest.raises((WorkerLost, NotFiniteGradientError), match=wanted):
+    with pytest.raises((UserError, NotFiniteGradientError), match=wanted):
         scanline.train(late_nan.recipe(recipe), CATCH, out=out, **SMALL, **RECIPES[recipe])
     state = load_latest(out / "checkpoints").state["parameters"]["network"]
     assert all(torch.isfinite(value).all() for value in state.values())

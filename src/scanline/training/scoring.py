@@ -103,7 +103,7 @@ class LoadedPolicy:
         try:
             learner.load(checkpoint_state["parameters"])
             self.agent_steps: int = checkpoint_state["progress"]["agent_steps"]
-        except (KeyError, TypeError, AttributeError, RuntimeError) as error:
+        except (KeyError, TypeError, AttributeError, RuntimeError, ValueError) as error:
             fault = f"{type(error).__name__}: {error}".partition("\n")[0]
             raise CheckpointError(
                 f"The weights do not fit the settings of this run ({fault});"
