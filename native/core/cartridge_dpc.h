@@ -59,7 +59,7 @@ struct CartridgeDPC {
   }
 
   SCANLINE_HD static u8 read_music(CartridgeState& own, u32 cycles) {
-    static constexpr u8 kAmplitude[8] = {0x00, 0x04, 0x05, 0x09, 0x06, 0x0A, 0x0B, 0x0F};
+    SCANLINE_TABLE u8 kAmplitude[8] = {0x00, 0x04, 0x05, 0x09, 0x06, 0x0A, 0x0B, 0x0F};
     update_music(own, cycles);
     u32 voices = 0;
     for (u32 i = 0; i < 3; ++i) {

@@ -19,7 +19,7 @@ constexpr u8 kSwitchLeftA = 0x40, kSwitchRightA = 0x80;
 enum Pressed : u8 { kLineUp = 1, kLineDown = 2, kLineLeft = 4, kLineRight = 8, kLineFire = 16 };
 
 SCANLINE_HD inline u8 pressed_by(u32 action) {
-  static constexpr u8 kPressed[kNumActions] = {
+  SCANLINE_TABLE u8 kPressed[kNumActions] = {
       0,
       kLineFire,
       kLineUp,

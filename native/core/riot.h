@@ -67,7 +67,7 @@ SCANLINE_HD inline bool is_timer_shift(u8 shift) {
 }
 
 SCANLINE_HD inline void set_timer(MachineState& s, u8 interval, u8 value, u32 cycles) {
-  static constexpr u8 kShift[4] = {0, 3, 6, 10};
+  SCANLINE_TABLE u8 kShift[4] = {0, 3, 6, 10};
   s.timer = value;
   s.timer_shift = kShift[interval & 3];
   s.timer_set_cycle = i32(cycles);

@@ -22,12 +22,14 @@ enum class CartridgeType : u8 { SCANLINE_CARTRIDGE_TYPES(SCANLINE_ENUMERATE) };
 
 SCANLINE_HD inline bool is_supported(CartridgeType type) { return type <= CartridgeType::kDPC; }
 
+#if !defined(__OPENCL_CPP_VERSION__)
 SCANLINE_HD inline const char* cartridge_type_name(CartridgeType type) {
 #define SCANLINE_NAME(name) #name,
   static constexpr const char* kNames[] = {SCANLINE_CARTRIDGE_TYPES(SCANLINE_NAME)};
 #undef SCANLINE_NAME
   return kNames[u32(type)];
 }
+#endif
 
 struct DecodedOp;
 struct Translation;

@@ -504,7 +504,7 @@ class MaskTia {
 
   // Latches that may still be set by the enabled objects.
   SCANLINE_HD u32 needed_latches() const {
-    static constexpr LatchTable kTable = make_latch_table();
+    SCANLINE_TABLE LatchTable kTable = make_latch_table();
     if (state_.vblank & 2) return 0;
     return kTable.latches[enabled_] & ~static_cast<u32>(state_.collision);
   }

@@ -1,13 +1,26 @@
 // types.h -- fixed-width integers and the host/device annotation.
 //
-// The core includes no standard header, so that the same text compiles with g++, clang,
-// nvcc and NVRTC (which has no host headers at all).
+// The core includes no standard header, so that the same text compiles with g++, clang, nvcc,
+// NVRTC (which has no host headers at all) and as C++ for OpenCL.
 #pragma once
 
 #if defined(__CUDACC__)
 #define SCANLINE_HD __host__ __device__
 #else
 #define SCANLINE_HD
+#endif
+
+// SCANLINE_DEVICE: this text is compiled for a GPU, or for what poses as one. SCANLINE_TABLE begins
+// a constant table inside of a function; OpenCL keeps those in an address space of their own.
+#if defined(__CUDA_ARCH__) || defined(__OPENCL_CPP_VERSION__)
+#define SCANLINE_DEVICE 1
+#else
+#define SCANLINE_DEVICE 0
+#endif
+#if defined(__OPENCL_CPP_VERSION__)
+#define SCANLINE_TABLE static __constant constexpr
+#else
+#define SCANLINE_TABLE static constexpr
 #endif
 
 #if defined(__CUDA_ARCH__)
@@ -32,11 +45,16 @@ namespace scanline {
 using u8 = unsigned char;
 using u16 = unsigned short;
 using u32 = unsigned int;
+#if defined(__OPENCL_CPP_VERSION__)
+using u64 = unsigned long;  // 64 bits there; long long is reserved
+using i64 = long;
+#else
 using u64 = unsigned long long;
+using i64 = long long;
+#endif
 using i8 = signed char;
 using i16 = short;
 using i32 = int;
-using i64 = long long;
 
 static_assert(sizeof(u16) == 2 && sizeof(u32) == 4 && sizeof(u64) == 8, "integer widths");
 
