@@ -51,6 +51,7 @@ NATIVE_FOLDERS = [
     "games",
     "env",
     "cpu",
+    "gpu",
     "cuda",
     "layers",
     "bindings",
@@ -138,13 +139,15 @@ def includes(text: str) -> set[str]:
 
 def wrong_includes(folder: str, folders: set[str]) -> set[str]:
     allowed = set(NATIVE_FOLDERS[: NATIVE_FOLDERS.index(folder) + 1])
-    allowed -= {"cpu"} if folder == "cuda" else set()
+    allowed -= {"cpu"} if folder in ("gpu", "cuda") else set()
     return folders - allowed
 
 
 @pytest.mark.parametrize(
     "path",
-    sorted(path for kind in ("*.h", "*.cpp", "*.cu") for path in NATIVE.rglob(kind)),
+    sorted(
+        path for kind in ("*.h", "*.inc", "*.cpp", "*.cu", "*.cl") for path in NATIVE.rglob(kind)
+    ),
     ids=lambda p: p.name,
 )
 def test_a_header_includes_only_folders_above_it(path: Path) -> None:
@@ -155,7 +158,7 @@ def test_a_header_includes_only_folders_above_it(path: Path) -> None:
 
 def test_a_downward_include_is_seen() -> None:
     assert wrong_includes("core", includes('#include "../games/table.h"'))
-    assert wrong_includes("cuda", includes('#include "cpu/batch.h"'))
+    assert wrong_includes("gpu", includes('#include "cpu/batch.h"'))
 
 
 @pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda p: str(p.name))

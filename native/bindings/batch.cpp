@@ -14,9 +14,10 @@
 #include <optional>
 
 #include "../cpu/game_batch.h"
+#include "../env/slot_snapshot.h"
 #include "arrays.h"
+#include "game_choice_from.h"
 #include "screens.h"
-#include "settings_from.h"
 
 namespace scanline {
 namespace {
@@ -206,7 +207,8 @@ class PyBatch {
 
   std::vector<u32> actions(int env) {
     check_env(env);
-    return batch_->rules_of(env).actions;
+    const StepRules& rules = batch_->rules_of(env);
+    return {rules.actions, rules.actions + rules.num_actions};
   }
 
   // Keeps the pictures of an environment from now on, until its game starts anew.
@@ -287,19 +289,7 @@ class PyBatch {
 
   static std::vector<GameChoice> choices_from(nb::list games) {
     std::vector<GameChoice> choices;
-    for (nb::handle entry : games) {
-      const nb::tuple game =
-          tuple_of(entry, 4, "a game must be a tuple of ROM, row, mode and difficulty");
-      const nb::bytes rom = nb::cast<nb::bytes>(game[0]);
-      GameChoice choice;
-      choice.rom.assign(reinterpret_cast<const u8*>(rom.data()),
-                        reinterpret_cast<const u8*>(rom.data()) + rom.size());
-      choice.game = static_cast<u32>(
-          whole_number("game", game[1], 0, static_cast<i32>(games::kNumGames) - 1));
-      choice.mode = whole_number("mode", game[2], -1, 255);
-      choice.difficulty = whole_number("difficulty", game[3], -1, 3);
-      choices.push_back(std::move(choice));
-    }
+    for (nb::handle entry : games) choices.push_back(game_choice_from(entry));
     return choices;
   }
 

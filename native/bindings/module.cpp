@@ -7,6 +7,7 @@ namespace scanline {
 void bind_observer(nanobind::module_& m);
 void bind_batch(nanobind::module_& m);
 void bind_console(nanobind::module_& m);
+void bind_device_game(nanobind::module_& m);
 void bind_convolutions(nanobind::module_& m);
 void bind_layers(nanobind::module_& m);
 }  // namespace scanline
@@ -19,5 +20,6 @@ NB_MODULE(_native, m) {
   scanline::bind_batch(m);
   scanline::bind_console(m);
   scanline::bind_convolutions(m);
+  scanline::bind_device_game(m);
   scanline::bind_layers(m);
 }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "cartridge_any.h"
+#include "console_state.h"
 #include "controllers.h"
 #include "loop_plain.h"
 #include "machine.h"
@@ -20,22 +21,6 @@ constexpr u32 kDetectionFrames = 60, kDetectionFirstFrame = 30;
 constexpr u32 kPalFrames = 15;  // this many tall frames of the last thirty mean PAL
 constexpr i32 kTallFrameLines = 285;
 constexpr i32 kNtscHeight = 210, kPalHeight = 250, kMinScreenHeight = 200;
-
-// Everything that decides the future of a console, except for what its pictures still show.
-struct ConsoleState {
-  MachineState machine;
-  CartridgeState cartridge;
-};
-
-// The same, pictures included; any byte is a colour.
-struct ConsoleSnapshot {
-  MachineState machine;
-  CartridgeState cartridge;
-  u8 pictures[2 * kPictureBytes];
-};
-static_assert(sizeof(ConsoleSnapshot) ==
-                  sizeof(MachineState) + sizeof(CartridgeState) + 2 * kPictureBytes,
-              "no padding");
 
 // For a console with a ROM of this type, whose format has been detected.
 inline WrongField wrong_field(const ConsoleSnapshot& snapshot, CartridgeType type,
@@ -75,6 +60,7 @@ class BasicConsole {
   i32 screen_height() const {
     return properties_.height < kMinScreenHeight ? kMinScreenHeight : properties_.height;
   }
+  u8* pictures() { return pictures_; }  // two, one after the other
   const u8* screen() const { return pictures_ + (machine.buffer_parity ? kPictureBytes : 0); }
   const u8* previous_screen() const {
     return pictures_ + (machine.buffer_parity ? 0 : kPictureBytes);

@@ -70,7 +70,8 @@ SCANLINE_HD constexpr i32 counted(i32 count, i32 more = 1) {
 // The body of a check of `state`. Snapshots are checked on the host; OpenCL's strings have an
 // address space of their own.
 #if defined(__OPENCL_CPP_VERSION__)
-#define SCANLINE_CHECK(FIELDS) return {}
+#define SCANLINE_CHECK(FIELDS) \
+  return {}
 #else
 #define SCANLINE_CHECK(FIELDS)                        \
   FIELDS(SCANLINE_CHECK_SCALAR, SCANLINE_CHECK_ARRAY) \

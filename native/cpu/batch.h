@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "../env/slot.h"
 #include "../threads/fork_guard.h"
 #include "step_arrays.h"
 #include "thread_pool.h"
@@ -38,34 +39,6 @@ enum class Status : u8 {
 struct Outcome {
   Status status = Status::kOk;
   i32 env = -1;  // the environment it is about, if one
-};
-
-// What an environment starts its random draws from.
-struct Seed {
-  u32 ale = 0;       // for ALE's generators
-  EnvStream stream;  // for ours
-};
-
-// One environment with its episode; `Env` as in episode.h, with load(u32 seed, EnvStream).
-template <class Env>
-struct Slot {
-  template <class... Args>
-  Slot(std::shared_ptr<const EpisodeRules> shared, std::shared_ptr<const StartCache<Env>> cache,
-       Args&&... args)
-      : rules(std::move(shared)),
-        starts(std::move(cache)),
-        env(std::forward<Args>(args)...),
-        episode(env, *rules, starts.get()) {}
-
-  void load(const Seed& seed) {
-    env.load(seed.ale, seed.stream);
-    episode.seed(seed.ale, seed.stream);
-  }
-
-  std::shared_ptr<const EpisodeRules> rules;
-  std::shared_ptr<const StartCache<Env>> starts;
-  Env env;
-  Episode<Env> episode;
 };
 
 template <class Env>

@@ -1,29 +1,18 @@
 // game_batch.h -- a batch of games: from ROMs, modes and settings to environments that can be sent
 // actions.
 //
-// Takes, for every environment, which of the given games it plays; builds what environments share
-// (ROM, rules, observer, cached starts) once. Throws std::invalid_argument with a sentence if a
+// Takes, for every environment, which of the given games it plays; what they share is built once
+// (env/shared_games.h). Throws std::invalid_argument with a sentence if a
 // game cannot be played under the settings. Host only; the binding adds nothing but Python.
 #pragma once
 
-#include <map>
-#include <stdexcept>
-#include <string>
-#include <utility>
+#include <memory>
+#include <vector>
 
-#include "../core/rom_identify.h"
-#include "../games/table.h"
+#include "../env/shared_games.h"
 #include "batch.h"
-#include "snapshot.h"
 
 namespace scanline {
-
-struct GameChoice {
-  std::vector<u8> rom;
-  u32 game = 0;         // row of the game table
-  i32 mode = -1;        // -1: the game's default
-  i32 difficulty = -1;  // -1: the game's default
-};
 
 class GameBatch {
  public:
@@ -39,17 +28,7 @@ class GameBatch {
   i32 screen_height() const { return screen_height_; }
 
  private:
-  // What the environments of one choice share.
-  struct Shared {
-    std::shared_ptr<const GameVariant> variant;
-    std::shared_ptr<const EpisodeRules> rules;
-    std::shared_ptr<const StartCache<GameEnvironment>> starts;
-  };
-
-  Shared share(const GameChoice& choice, const EnvSettings& settings);
-  const Observer& observer_for(const EnvSettings& settings, bool pal, i32 height);
-
-  std::map<std::pair<bool, i32>, std::unique_ptr<Observer>> observers_;
+  SharedGames games_;
   i32 screen_height_ = 0;
   std::unique_ptr<Environments> environments_;
 };

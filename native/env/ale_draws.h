@@ -12,12 +12,12 @@ namespace scanline {
 
 class AleDraws {
  public:
-  AleDraws(u32 seed, u32 num_words) : generator_(seed), num_words_(num_words) {
+  SCANLINE_HD AleDraws(u32 seed, u32 num_words) : generator_(seed), num_words_(num_words) {
     generator_.skip(num_words);
   }
 
   // 0 .. limit - 1, limit > 0.
-  u32 below(u32 limit) {
+  SCANLINE_HD u32 below(u32 limit) {
     u64 product = next() * limit;
     if (static_cast<u32>(product) < limit) {
       const u32 threshold = (0u - limit) % limit;
@@ -26,10 +26,10 @@ class AleDraws {
     return static_cast<u32>(product >> 32);
   }
 
-  u32 num_words() const { return num_words_; }
+  SCANLINE_HD u32 num_words() const { return num_words_; }
 
  private:
-  u64 next() {
+  SCANLINE_HD u64 next() {
     ++num_words_;
     return generator_.next();
   }

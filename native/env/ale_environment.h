@@ -10,8 +10,9 @@
 // missing of the last two. The constructor is ALE's loadROM: it ends with one full reset.
 #pragma once
 
-#include "../core/console.h"
+#include "../core/console_state.h"
 #include "../core/controllers.h"
+#include "../core/rom.h"
 #include "../core/system_random.h"
 #include "../games/modes.h"
 #include "../games/step.h"
@@ -44,8 +45,8 @@ struct AleState {
 };
 SCANLINE_NO_PADDING(AleState, SCANLINE_ALE_FIELDS);
 
-inline WrongField wrong_field(const AleState& state, const games::GameRow& row,
-                              const Properties& properties) {
+SCANLINE_HD inline WrongField wrong_field(const AleState& state, const games::GameRow& row,
+                                          const Properties& properties) {
   SCANLINE_CHECK(SCANLINE_ALE_FIELDS);
 }
 
@@ -54,20 +55,29 @@ class AleEnvironment {
  public:
   static constexpr u32 kNoopFrames = 60, kResetFrames = 4;
 
-  AleEnvironment(const RomImage& rom, const games::GameRow& row, const AleSettings& settings,
-                 const Random& random)
+  SCANLINE_HD AleEnvironment(const RomImage& rom, const games::GameRow& row,
+                             const AleSettings& settings, const Random& random)
       : console_(rom), row_(row), settings_(settings), random_(random) {
     state_.mode = games::mode_at(row, 0);
     state_.strength[0] = state_.strength[1] = 1.0f;
     reset(true);
   }
 
+  // Goes on with a running environment; the console is made of `source`.
+  template <class Source>
+  SCANLINE_HD AleEnvironment(Source& source, const games::GameRow& row, const AleSettings& settings,
+                             const Random& random, const AleState& state)
+      : console_(source), row_(row), settings_(settings), random_(random), state_(state) {}
+
   // ---- acting ----
 
   // One frame. Actions are 0..17 for both players; what the game does not allow is a NOOP.
-  i32 act(u32 action_a, bool seen = true) { return act(action_a, games::kNoop, 1.0f, 1.0f, seen); }
+  SCANLINE_HD i32 act(u32 action_a, bool seen = true) {
+    return act(action_a, games::kNoop, 1.0f, 1.0f, seen);
+  }
 
-  i32 act(u32 action_a, u32 action_b, float strength_a, float strength_b, bool seen = true) {
+  SCANLINE_HD i32 act(u32 action_a, u32 action_b, float strength_a, float strength_b,
+                      bool seen = true) {
     ask(0, action_a, strength_a);
     ask(1, action_b, strength_b);
     if (game_over() || truncated()) return 0;
@@ -79,7 +89,7 @@ class AleEnvironment {
   }
 
   // ALE's reset_game, which is no function of the ROM alone: RAM survives it.
-  void reset(bool seen = false) {
+  SCANLINE_HD void reset(bool seen = false) {
     state_.episode_frame_number = 0;
     for (i32& resistance : state_.paddles) resistance = centred_paddle(console_.properties());
     console_.system_reset();
@@ -97,34 +107,38 @@ class AleEnvironment {
   // ---- settings that change while it runs ----
 
   // From the next reset on; the caller has checked that the game offers it.
-  void set_mode(u32 mode) { state_.mode = mode; }
+  SCANLINE_HD void set_mode(u32 mode) { state_.mode = mode; }
   // From the next frame on: bit 0 left switch, bit 1 right switch in position A.
-  void set_difficulty(u32 difficulty) { state_.difficulty = difficulty; }
-  u32 mode() const { return state_.mode; }
-  u32 difficulty() const { return state_.difficulty; }
+  SCANLINE_HD void set_difficulty(u32 difficulty) { state_.difficulty = difficulty; }
+  SCANLINE_HD u32 mode() const { return state_.mode; }
+  SCANLINE_HD u32 difficulty() const { return state_.difficulty; }
   // The menu of the last reset never showed the mode (ALE would still be pressing SELECT).
-  bool mode_failed() const { return state_.mode_failed != 0; }
+  SCANLINE_HD bool mode_failed() const { return state_.mode_failed != 0; }
 
   // ---- results ----
 
-  bool game_over() const { return state_.game.terminal != 0; }
-  bool truncated() const {
+  SCANLINE_HD bool game_over() const { return state_.game.terminal != 0; }
+  SCANLINE_HD bool truncated() const {
     const i32 limit = settings_.episode_limit_frames;
     return limit > 0 && state_.episode_frame_number >= limit;
   }
-  i32 lives() const { return state_.game.lives; }
-  i32 frame_number() const { return state_.frame_number; }
-  i32 episode_frame_number() const { return state_.episode_frame_number; }
-  const games::GameRow& row() const { return row_; }
-  ConsoleType& console() { return console_; }
-  const Properties& properties() const { return console_.properties(); }
-  const u8* ram() const { return console_.machine.ram; }
-  i32 screen_height() const { return console_.screen_height(); }
-  const u8* screen() const { return console_.screen(); }
-  const u8* previous_screen() const { return console_.previous_screen(); }
+  SCANLINE_HD i32 lives() const { return state_.game.lives; }
+  SCANLINE_HD i32 frame_number() const { return state_.frame_number; }
+  SCANLINE_HD i32 episode_frame_number() const { return state_.episode_frame_number; }
+  SCANLINE_HD const games::GameRow& row() const { return row_; }
+  SCANLINE_HD ConsoleType& console() { return console_; }
+  SCANLINE_HD const Properties& properties() const { return console_.properties(); }
+  SCANLINE_HD const u8* ram() const { return console_.machine.ram; }
+  SCANLINE_HD i32 screen_height() const { return console_.screen_height(); }
+  SCANLINE_HD const u8* screen() const { return console_.screen(); }
+  SCANLINE_HD const u8* previous_screen() const { return console_.previous_screen(); }
 
   // Draws the newest picture, or the newest two, if that has not been done.
-  void show_pictures(i32 count = 2) { console_.show_pictures(count); }
+  SCANLINE_HD void show_pictures(i32 count = 2) { console_.show_pictures(count); }
+
+  // All that there is to remember besides the console.
+  SCANLINE_HD AleState& state() { return state_; }
+  SCANLINE_HD Random& random() { return random_; }
 
   // ---- snapshots ----
 
@@ -139,27 +153,29 @@ class AleEnvironment {
   // The first field of a snapshot of unknown origin that forbids to restore it; `kind` are further
   // arguments of the random stream's check.
   template <class... Kind>
-  static WrongField check(const Snapshot& snapshot, CartridgeType type,
-                          const Properties& properties, const games::GameRow& row, Kind... kind) {
+  SCANLINE_HD static WrongField check(const Snapshot& snapshot, CartridgeType type,
+                                      const Properties& properties, const games::GameRow& row,
+                                      Kind... kind) {
     if (const WrongField wrong = wrong_field(snapshot.console, type, properties)) return wrong;
     if (const WrongField wrong = wrong_field(snapshot.state, row, properties)) return wrong;
     return wrong_field(snapshot.random, kind...);
   }
 
   // For `save` to fill.
-  Snapshot blank_snapshot() const { return {{}, {}, random_}; }
-  void save(Snapshot& snapshot) {
+  SCANLINE_HD Snapshot blank_snapshot() const { return {{}, {}, random_}; }
+  SCANLINE_HD void save(Snapshot& snapshot) {
     console_.save(snapshot.console);
     snapshot.state = state_;
     snapshot.random = random_;
   }
-  void restore(const Snapshot& snapshot) {
+  SCANLINE_HD void restore(const Snapshot& snapshot) {
     console_.restore(snapshot.console);
     state_ = snapshot.state;
     random_ = snapshot.random;
   }
   // Takes over the game of a snapshot, but keeps its own random stream and frame count.
-  void start_from(const Snapshot& snapshot) {
+  template <class Start>
+  SCANLINE_HD void start_from(const Start& snapshot) {
     const i32 frame_number = state_.frame_number;
     console_.restore(snapshot.console);
     state_ = snapshot.state;
@@ -170,20 +186,20 @@ class AleEnvironment {
   // What the score rules may read.
   struct Memory {
     const ConsoleType& console;
-    u8 ram(u8 address) const { return console.ram(address); }
-    u8 cartridge(u16 address) const { return console.cartridge_ram(address); }
+    SCANLINE_HD u8 ram(u8 address) const { return console.ram(address); }
+    SCANLINE_HD u8 cartridge(u16 address) const { return console.cartridge_ram(address); }
   };
 
   // What the selection of a mode may do.
   struct Driver {
     AleEnvironment& env;
     bool seen;
-    u8 ram(u8 address) const { return env.console_.ram(address); }
-    u8 cartridge(u16 address) const { return env.console_.cartridge_ram(address); }
-    void press_select(u32 num_frames) { env.press_select(num_frames, seen); }
-    void soft_reset() { env.soft_reset(seen); }
-    void act(u32 action) { env.act(action, seen); }
-    u32 random() { return env.random_.next(); }
+    SCANLINE_HD u8 ram(u8 address) const { return env.console_.ram(address); }
+    SCANLINE_HD u8 cartridge(u16 address) const { return env.console_.cartridge_ram(address); }
+    SCANLINE_HD void press_select(u32 num_frames) { env.press_select(num_frames, seen); }
+    SCANLINE_HD void soft_reset() { env.soft_reset(seen); }
+    SCANLINE_HD void act(u32 action) { env.act(action, seen); }
+    SCANLINE_HD u32 random() { return env.random_.next(); }
   };
 
   // What both players do in a frame; the strength matters to paddles only.
@@ -192,26 +208,26 @@ class AleEnvironment {
     float strength[2];
   };
 
-  static Joint player_a(u32 action) { return {{action, games::kNoop}, {1.0f, 1.0f}}; }
+  SCANLINE_HD static Joint player_a(u32 action) { return {{action, games::kNoop}, {1.0f, 1.0f}}; }
 
-  void ask(u32 player, u32 action, float strength) {
+  SCANLINE_HD void ask(u32 player, u32 action, float strength) {
     const double draw = random_.next() / 4294967296.0;
     if (draw < static_cast<double>(settings_.repeat_action_probability)) return;
     state_.held[player] = action < games::kNumActions ? static_cast<u8>(action) : u8{games::kNoop};
     state_.strength[player] = strength;
   }
 
-  u32 allowed(u32 action) const {
+  SCANLINE_HD u32 allowed(u32 action) const {
     return row_.legal_actions >> action & 1 ? action : u32{games::kNoop};
   }
 
-  void count_frame() {
+  SCANLINE_HD void count_frame() {
     state_.frame_number = counted(state_.frame_number);
     state_.episode_frame_number = counted(state_.episode_frame_number);
   }
 
   // Frames that the score rules watch, with the actions held all along.
-  void emulate(const Joint& joint, u32 num_frames, bool seen) {
+  SCANLINE_HD void emulate(const Joint& joint, u32 num_frames, bool seen) {
     for (u32 i = 0; i < num_frames; ++i) {
       set_inputs(joint);
       console_.run_frame(seen);
@@ -219,13 +235,13 @@ class AleEnvironment {
     }
   }
 
-  void soft_reset(bool seen) {
+  SCANLINE_HD void soft_reset(bool seen) {
     emulate(player_a(games::kReset), kResetFrames, seen);
     state_.held[0] = state_.held[1] = games::kNoop;
   }
 
   // The score rules do not see the frames with SELECT, only the one after them.
-  void press_select(u32 num_frames, bool seen) {
+  SCANLINE_HD void press_select(u32 num_frames, bool seen) {
     release_all();
     set_switches(console_.machine, true, false, state_.difficulty);
     for (u32 i = 0; i < num_frames; ++i) console_.run_frame(seen);
@@ -233,7 +249,7 @@ class AleEnvironment {
     count_frame();
   }
 
-  void release_all() {
+  SCANLINE_HD void release_all() {
     if (uses_paddles(properties())) {
       set_paddle_buttons(console_.machine, properties(), false, false);
     } else {
@@ -241,7 +257,7 @@ class AleEnvironment {
     }
   }
 
-  void set_inputs(const Joint& joint) {
+  SCANLINE_HD void set_inputs(const Joint& joint) {
     const bool reset = joint.action[0] == games::kReset;
     set_switches(console_.machine, false, reset, state_.difficulty);
     if (uses_paddles(properties())) {
@@ -251,7 +267,7 @@ class AleEnvironment {
     }
   }
 
-  void set_paddles(const Joint& joint) {
+  SCANLINE_HD void set_paddles(const Joint& joint) {
     for (u32 i = 0; i < 2; ++i) {
       turn_paddle(state_.paddles[i], properties(), joint.action[i], joint.strength[i]);
     }
@@ -260,7 +276,7 @@ class AleEnvironment {
                        fires(joint.action[1]));
   }
 
-  static bool fires(u32 action) {
+  SCANLINE_HD static bool fires(u32 action) {
     return action == games::kFire || (action >= games::kUpFire && action < games::kNumActions);
   }
 

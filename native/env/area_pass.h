@@ -1,10 +1,8 @@
 // area_pass.h -- the hot pass: two colour-index pictures to one small grey picture.
 //
 // Takes two pictures of equal size (rows of 160 bytes), the value of every colour index, and the
-// two axes of an area resize; writes the target picture once, where the caller wants it. Order of
-// the float32 operations is that of OpenCV's INTER_AREA (rows left to right, then columns top to
-// bottom, round half to even), so nothing here may be fused or reordered: build with
-// -ffp-contract=off. Must not know environments, stacks or protocols.
+// two axes of an area resize; writes the target picture once, where the caller wants it. The order
+// of operations is that of area_sum.h. Must not know environments, stacks or protocols.
 //
 // `Kernels` gives the row operations; area_portable.cpp and area_avx2.cpp instantiate it once each.
 // Most lines of a 2600 picture repeat the line above, so the horizontal result of such a line is
@@ -13,37 +11,9 @@
 
 #include <cstring>
 
-#include "../core/types.h"
+#include "area_sum.h"
 
 namespace scanline {
-
-constexpr i32 kScreenWidth = 160;
-constexpr i32 kLinePadding = 32;    // kernels may load this far beyond a line
-constexpr i32 kMaxAreaTaps = 15;    // vertical taps the pass can hold
-constexpr i32 kMaxAreaWidth = 160;  // target width the pass can hold
-
-// The two pictures; `values` maps a colour index to grey (or one channel), null if they hold
-// values.
-struct PicturePair {
-  const u8* older;
-  const u8* newer;
-  const u8* values;  // [256]
-};
-
-// Plain views of two AreaAxis objects, so that this file needs no standard container.
-struct AreaPlan {
-  i32 target_height, target_width;
-  i32 padded_width;  // a multiple of 8
-  i32 taps_x, taps_y;
-  const i32* first_x;     // [padded_width]
-  const i32* first_y;     // [target_height]
-  const float* weight_x;  // [taps_x][padded_width]
-  const float* weight_y;  // [target_height][taps_y], the transpose of the axis
-  i32 period_y;           // rows i and i - period_y have equal weights
-  i32 ring_mask;          // a power of two above taps_y, minus 1: horizontal results kept
-  const u8* shuffle_x;    // [padded_width / 8][16], byte shuffles of each group of 8 cells
-  bool shuffles;          // every group's source bytes lie within 16
-};
 
 using AreaPass = void (*)(const PicturePair&, const AreaPlan&, u8* target, u8* pooled);
 

@@ -26,29 +26,15 @@ struct PortableKernels {
   }
 
   static void horizontal(const u8* line, const AreaPlan& plan, float* out) {
-    for (i32 x = 0; x < plan.padded_width; ++x) {
-      float sum = 0.0f;
-      for (i32 tap = 0; tap < plan.taps_x; ++tap) {
-        sum += static_cast<float>(line[plan.first_x[x] + tap]) *
-               plan.weight_x[tap * plan.padded_width + x];
-      }
-      out[x] = sum;
-    }
+    for (i32 x = 0; x < plan.padded_width; ++x) out[x] = area_across(line, plan, x);
   }
 
   static void vertical(const float* const* lines, const float* weights, const AreaPlan& plan,
                        u8* target) {
     for (i32 x = 0; x < plan.target_width; ++x) {
-      float sum = weights[0] * lines[0][x];
-      for (i32 tap = 1; tap < plan.taps_y; ++tap) sum += weights[tap] * lines[tap][x];
-      target[x] = rounded(sum);
+      const auto across = [&](i32 tap) { return lines[tap][x]; };
+      target[x] = rounded_half_to_even(area_down(across, weights, plan.taps_y));
     }
-  }
-
-  // Half to even by adding 1.5 * 2^23: exact for 0 <= value < 2^22.
-  static u8 rounded(float value) {
-    const volatile float shifted = value + 12582912.0f;
-    return static_cast<u8>(static_cast<i32>(shifted - 12582912.0f));
   }
 };
 

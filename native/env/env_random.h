@@ -28,13 +28,26 @@ class EnvRandom {
         is_ale_(kind == RandomStream::kAle),
         unused_(0) {}
 
-  u32 next() { return is_ale_ ? twister_.next() : stream_.word(Purpose::kSticky, num_drawn_++); }
+  u32 next() { return is_ale_ ? twister_.next() : next_by_counter(); }
+
+  CounterRandom counter() const { return {stream_, num_drawn_}; }
+  void set_counter(const CounterRandom& counter) {
+    stream_ = counter.stream;
+    num_drawn_ = counter.num_drawn;
+  }
 
   friend WrongField wrong_field(const EnvRandom& state, RandomStream kind) {
     SCANLINE_CHECK(SCANLINE_ENV_RANDOM_FIELDS);
   }
 
  private:
+  u32 next_by_counter() {
+    CounterRandom counter = this->counter();
+    const u32 word = counter.next();
+    num_drawn_ = counter.num_drawn;
+    return word;
+  }
+
   SCANLINE_DECLARE(SCANLINE_ENV_RANDOM_FIELDS)
 };
 SCANLINE_NO_PADDING(EnvRandom, SCANLINE_ENV_RANDOM_FIELDS);

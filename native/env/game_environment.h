@@ -50,6 +50,7 @@ class GameEnvironment {
     ale_->set_mode(variant_->mode);
     ale_->set_difficulty(variant_->difficulty);
   }
+  Ale& ale() { return *ale_; }
   bool is_loaded() const { return ale_.has_value(); }
   const GameVariant& variant() const { return *variant_; }
 

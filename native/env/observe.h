@@ -57,6 +57,11 @@ class Observer {
   void observe_pooled(const u8* pooled, u8* target, Scratch& scratch) const;
   // Raises the values of a pooled picture to those of one more colour-index picture.
   void pool_into(const u8* picture, u8* pooled) const;
+  // What the fused pass works with, for kernels that do the same; meaningless if it does not run.
+  bool is_fused() const { return fused_; }
+  const AreaPlan& plan() const { return plan_; }
+  const u8* values() const { return values_[0].data(); }
+  i32 first_row() const { return rows_.begin; }
   // Makes the observer use the portable pass; for tests.
   void use_portable() { pass_ = area_pass_portable; }
 

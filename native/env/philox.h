@@ -52,6 +52,14 @@ struct EnvStream {
 };
 static_assert(sizeof(EnvStream) == 3 * sizeof(u32), "words, each of which may have any value");
 
+// Words for sticky actions by counter: all that there is to remember of that stream.
+struct CounterRandom {
+  EnvStream stream;
+  u32 num_drawn;
+
+  SCANLINE_HD u32 next() { return stream.word(Purpose::kSticky, num_drawn++); }
+};
+
 SCANLINE_HD inline WrongField wrong_field(const EnvStream&) { return {}; }
 
 }  // namespace scanline

@@ -8,84 +8,116 @@
 // predecessor in the same buffer does not matter. A frame that did not keeps lines of the picture
 // two frames before: then the recent frames are drawn after all, and so is everything until two
 // whole frames have passed.
+//
+// Host and device: the console and the place for a picture that is put aside are parameters.
 #pragma once
 
+#include "../core/console_state.h"
+#include "../core/tia_frame.h"
+#if !SCANLINE_DEVICE
 #include <vector>
-
-#include "../core/console.h"
+#endif
 
 namespace scanline {
 
-template <class Console>
+// A frame as it began, its inputs included.
+struct FrameStart {
+  ConsoleState console;
+  u32 drawn = 1;
+};
+
+// What is remembered of the last frames.
+struct RecentFrames {
+  static constexpr i32 kNum = 3;
+
+  FrameStart starts[kNum];
+  i32 newest = 0;
+  i32 num_to_draw = 0;  // frames that are drawn although unseen
+  u32 continued = 0;    // the last call went on with an unfinished frame
+};
+
+#if !SCANLINE_DEVICE
+// A picture that most consoles never have to put aside.
+class HeapPicture {
+ public:
+  SCANLINE_HD void keep(const u8* picture) { bytes_.assign(picture, picture + kPictureBytes); }
+  SCANLINE_HD const u8* data() const { return bytes_.data(); }
+
+ private:
+  std::vector<u8> bytes_;
+};
+template <class Console, class Picture = HeapPicture>
+#else
+template <class Console, class Picture>
+#endif
 class SeenConsole : public Console {
  public:
-  explicit SeenConsole(const RomImage& rom) : Console(rom) {}
+  template <class Source>
+  SCANLINE_HD explicit SeenConsole(Source& source) : Console(source) {}
 
-  void system_reset() {
+  RecentFrames recent_frames;
+  Picture held;  // the picture before the last call, where that went on with an unfinished frame
+
+  SCANLINE_HD void system_reset() {
     Console::system_reset();
     forget();
   }
 
-  void run_frame(bool seen) {
+  SCANLINE_HD void run_frame(bool seen) {
     remember();
-    continued_ = this->machine.partial != 0;
-    if (continued_) held_.assign(this->screen(), this->screen() + kPictureBytes);
-    const bool draws = seen || num_to_draw_ > 0;
+    recent_frames.continued = this->machine.partial != 0;
+    if (recent_frames.continued) held.keep(this->screen());
+    const bool draws = seen || recent_frames.num_to_draw > 0;
     Console::run_frame(draws);
     recent(0).drawn = draws;
     if (!is_whole()) {
-      if (num_to_draw_ == 0) draw_recent(kNumRecent);
-      num_to_draw_ = 2;
-    } else if (num_to_draw_ > 0) {
-      --num_to_draw_;
+      if (recent_frames.num_to_draw == 0) draw_recent(RecentFrames::kNum);
+      recent_frames.num_to_draw = 2;
+    } else if (recent_frames.num_to_draw > 0) {
+      --recent_frames.num_to_draw;
     }
   }
 
   // The picture as it was before the last call of run_frame. An unfinished frame goes on in the
   // same buffer, so that picture had to be put aside.
-  const u8* previous_screen() const {
-    return continued_ ? held_.data() : Console::previous_screen();
+  SCANLINE_HD const u8* previous_screen() const {
+    return recent_frames.continued ? held.data() : Console::previous_screen();
   }
 
   // Makes the newest picture, or the newest two, valid.
-  void show_pictures(i32 count) { draw_recent(count); }
+  SCANLINE_HD void show_pictures(i32 count) { draw_recent(count); }
 
-  void save(ConsoleSnapshot& snapshot) {
+  SCANLINE_HD void save(ConsoleSnapshot& snapshot) {
     show_pictures(2);
     Console::save(snapshot);
   }
-  void restore(const ConsoleSnapshot& snapshot) {
+  SCANLINE_HD void restore(const ConsoleSnapshot& snapshot) {
     Console::restore(snapshot);
     forget();
-    continued_ = false;
+    recent_frames.continued = 0;
     // Whether the last frames were whole is not known any more.
-    num_to_draw_ = 2;
+    recent_frames.num_to_draw = 2;
   }
 
   // Goes on without its past: the pictures are valid as they are.
-  void forget() {
-    for (Start& start : starts_) start.drawn = true;
-    num_to_draw_ = 0;
+  SCANLINE_HD void forget() {
+    for (FrameStart& start : recent_frames.starts) start.drawn = 1;
+    recent_frames.num_to_draw = 0;
   }
 
  private:
-  static constexpr i32 kNumRecent = 3;
-
-  // A frame as it began, its inputs included.
-  struct Start {
-    ConsoleState console;
-    bool drawn = true;
-  };
-
   // The start of the frame `ago` frames before the newest.
-  Start& recent(i32 ago) { return starts_[(newest_ + kNumRecent - ago) % kNumRecent]; }
+  SCANLINE_HD FrameStart& recent(i32 ago) {
+    return recent_frames
+        .starts[(recent_frames.newest + RecentFrames::kNum - ago) % RecentFrames::kNum];
+  }
 
-  void remember() {
-    newest_ = (newest_ + 1) % kNumRecent;
+  SCANLINE_HD void remember() {
+    recent_frames.newest = (recent_frames.newest + 1) % RecentFrames::kNum;
     recent(0).console = this->state();
   }
 
-  bool is_whole() const {
+  SCANLINE_HD bool is_whole() const {
     const Window window = window_of(this->machine, this->properties());
     return !this->machine.partial && this->machine.last_clock >= window.stop &&
            this->machine.draw_origin_clock == window.start;
@@ -94,25 +126,19 @@ class SeenConsole : public Console {
   // Draws what is missing among the newest `count` frames, and the newest once more if the picture
   // beneath it was missing. Emulation is deterministic; what was changed since, such as an input,
   // is put back.
-  void draw_recent(i32 count) {
+  SCANLINE_HD void draw_recent(i32 count) {
     const ConsoleState now = this->state();
     bool beneath_was_missing = false;
     for (i32 ago = count - 1; ago >= 0; --ago) {
-      Start& start = recent(ago);
+      FrameStart& start = recent(ago);
       if (start.drawn && !(ago == 0 && beneath_was_missing)) continue;
       if (ago == 2) beneath_was_missing = true;
       this->set_state(start.console);
       Console::run_frame(true);
-      start.drawn = true;
+      start.drawn = 1;
     }
     this->set_state(now);
   }
-
-  Start starts_[kNumRecent];
-  i32 newest_ = 0;
-  i32 num_to_draw_ = 0;     // frames that are drawn although unseen
-  bool continued_ = false;  // the last call went on with an unfinished frame
-  std::vector<u8> held_;    // its picture before that
 };
 
 }  // namespace scanline

@@ -72,13 +72,14 @@ struct EnvSettings {
 static_assert(sizeof(EnvSettings) == 8 + 9 * 4 + 14 + 6, "no padding");
 
 // Frames of a new stack that are of no step: those before the newest, where NOOP steps fill it.
-inline i32 num_start_frames(const EnvSettings& s) {
+SCANLINE_HD inline i32 num_start_frames(const EnvSettings& s) {
   return s.stack_padding == StackPadding::kNoopSteps ||
                  s.stack_padding == StackPadding::kStartAndNoopSteps
              ? s.stack - 1
              : 0;
 }
 
+#if !SCANLINE_DEVICE
 // Names for the binding and for error messages: field, then its choices in enumerator order.
 struct ChoiceNames {
   const char* field;
@@ -101,5 +102,6 @@ inline constexpr ChoiceNames kChoiceNames[] = {
     {"random_stream", {"counter", "ale"}},
     {"autoreset", {"next-step", "same-step", "disabled"}},
 };
+#endif
 
 }  // namespace scanline

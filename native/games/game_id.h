@@ -36,11 +36,13 @@ enum class GameId : u8 { SCANLINE_GAMES(SCANLINE_GAME_ENUMERATOR) };
 constexpr u32 kNumGames = SCANLINE_GAMES(SCANLINE_GAME_ONE);
 #undef SCANLINE_GAME_ONE
 
+#if !SCANLINE_DEVICE
 inline const char* game_name(GameId game) {
 #define SCANLINE_GAME_NAME(name) #name,
   static constexpr const char* kNames[] = {SCANLINE_GAMES(SCANLINE_GAME_NAME)};
 #undef SCANLINE_GAME_NAME
   return kNames[static_cast<u32>(game)];
 }
+#endif
 
 }  // namespace scanline::games

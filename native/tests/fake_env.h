@@ -98,7 +98,7 @@ inline std::shared_ptr<EpisodeRules> fake_rules(const EnvSettings& settings,
   auto rules = std::make_shared<EpisodeRules>();
   rules->settings = settings;
   rules->observer = &observer;
-  rules->actions = {0, 1, 3, 4, 2};
+  for (u32 action : {0u, 1u, 3u, 4u, 2u}) rules->actions[rules->num_actions++] = action;
   rules->has_fire = rules->has_up = true;
   return rules;
 }

@@ -359,7 +359,9 @@ def _lists() -> Mapping[str, Callable[[], Mapping[str, str]]]:
         "recipes": lambda: {name: row.summary for name, row in recipes.RECIPES.items()},
         "games": lambda: {game.id: game.gymnasium_id for game in games.GAMES},
         "protocols": lambda: protocols.SUMMARIES,
-        "engines": lambda: {name: row.summary for name, row in engines.KINDS.items()},
+        "engines": lambda: {
+            name: row.summary for name, row in engines.KINDS.items() if row.is_listed
+        },
         "networks": networks.descriptions,
         **_installed("lists"),
     }

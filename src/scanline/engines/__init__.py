@@ -44,11 +44,19 @@ class EngineKind:
     """Memory of one environment, roughly and rather less, its frames aside."""
     compiled: str | None = None
     """Module of this package that must have been compiled for it."""
+    package: str | None = None
+    """Package of an extra without which it is not listed."""
 
     @property
     def is_available(self) -> bool:
-        """Whether its compiled part is here; `build` says if a package is missing."""
-        return self.compiled is None or importlib.util.find_spec(self.compiled) is not None
+        """Whether its compiled part and its extra are here; `build` says if a package is missing."""
+        is_compiled = self.compiled is None or importlib.util.find_spec(self.compiled) is not None
+        return is_compiled and self.is_listed
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether users are told of it."""
+        return self.package is None or importlib.util.find_spec(self.package) is not None
 
 
 def _package_version(package: str) -> str:
@@ -81,6 +89,13 @@ KINDS: Mapping[str, EngineKind] = {
         protocol="as-is",
         version=partial(_package_version, "gymnasium"),
         env_bytes=10_000,
+    ),
+    "opencl": EngineKind(
+        summary="The same emulator on an OpenCL device: whole agent steps, by kernels.",
+        protocol="baselines",
+        version=_core_fingerprint,
+        compiled="scanline._native",
+        package="pyopencl",
     ),
 }
 

@@ -11,17 +11,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
-from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from .. import games, random
+from .. import random
 from .._native import Batch, StepTarget
 from ..processes import granted_cores
 from ..records import Array, Spaces, StepArrays
 from .interface import Engine, EngineError, EngineSettings
-from .rules import GroupCalls, Supported, atari_games, check_protocol, spaces_of
+from .rules import (
+    GroupCalls,
+    Supported,
+    atari_games,
+    check_protocol,
+    native_choice,
+    native_options,
+    spaces_of,
+)
 
 NEAREST = "baselines"
 _SUPPORTED: Supported = {"colour": ("grey", "luma", "rgb", "ram")}
@@ -41,9 +48,9 @@ class NativeEngine:
         played = atari_games(settings, self.name)
         distinct = sorted(set(played), key=lambda game: game.index)
         self._batch = Batch(
-            [_choice(game, settings) for game in distinct],
+            [native_choice(game, settings) for game in distinct],
             [distinct.index(game) for game in played],
-            _options(settings),
+            native_options(settings),
             settings.num_groups,
             min(settings.num_threads or granted_cores(), settings.num_envs),
         )
@@ -154,25 +161,6 @@ class NativeEngine:
             )
         shape = tuple(self._batch.frame_shape)
         return spaces_of(self.settings.protocol, shape, "uint8", counts.pop())
-
-
-def _choice(game: games.Game, settings: EngineSettings) -> tuple[bytes, int, int, int]:
-    """ROM, row of the game table, mode and difficulty, as the batch wants them."""
-    mode = -1 if settings.mode is None else settings.mode
-    difficulty = -1 if settings.difficulty is None else settings.difficulty
-    return games.rom_path(game).read_bytes(), game.index, mode, difficulty
-
-
-def _options(settings: EngineSettings) -> dict[str, Any]:
-    options = settings.protocol.to_dict()
-    del options["name"]
-    return {
-        **options,
-        "reset": settings.reset,
-        "reset_cache_states": settings.reset_cache_states,
-        "random_stream": "ale" if settings.reset == "ale" else "counter",
-        "autoreset": settings.autoreset,
-    }
 
 
 build: Callable[[EngineSettings], Engine] = NativeEngine

@@ -63,6 +63,26 @@ def spaces_of(
     )
 
 
+def native_choice(game: games.Game, settings: EngineSettings) -> tuple[bytes, int, int, int]:
+    """ROM, row of the game table, mode and difficulty, as the emulator wants them."""
+    mode = -1 if settings.mode is None else settings.mode
+    difficulty = -1 if settings.difficulty is None else settings.difficulty
+    return games.rom_path(game).read_bytes(), game.index, mode, difficulty
+
+
+def native_options(settings: EngineSettings) -> dict[str, Any]:
+    """Protocol and resets, as the emulator wants them."""
+    options = settings.protocol.to_dict()
+    del options["name"]
+    return {
+        **options,
+        "reset": settings.reset,
+        "reset_cache_states": settings.reset_cache_states,
+        "random_stream": "ale" if settings.reset == "ale" else "counter",
+        "autoreset": settings.autoreset,
+    }
+
+
 _CLIPS: Mapping[str, Callable[..., Array]] = {
     "none": np.positive,
     "sign": np.sign,

@@ -1,4 +1,4 @@
-// snapshot.h -- one environment of a batch as bytes, complete and versioned.
+// slot_snapshot.h -- one environment with its episode as bytes, complete and versioned.
 //
 // Console with pictures, game and random stream; episode; pooled picture. Restorable into any
 // environment of the same ROM, mode and settings.
@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "../env/game_environment.h"
-#include "../env/snapshot_bytes.h"
-#include "batch.h"
+#include "game_environment.h"
+#include "slot.h"
+#include "snapshot_bytes.h"
 
 namespace scanline {
 
