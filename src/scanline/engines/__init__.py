@@ -49,7 +49,7 @@ class EngineKind:
 
     @property
     def is_available(self) -> bool:
-        """Whether its compiled part and its extra are here; `build` says if a package is missing."""
+        """Whether its compiled part and its extra are here; `build` says what else is missing."""
         is_compiled = self.compiled is None or importlib.util.find_spec(self.compiled) is not None
         return is_compiled and self.is_listed
 

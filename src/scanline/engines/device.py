@@ -17,8 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import random
-from .._native import DeviceGame
+from .. import _native, random
 from ..records import Array, Spaces, StepArrays
 from .interface import EngineSettings
 from .launcher import Launcher
@@ -97,7 +96,8 @@ class DeviceEngine:
         distinct = sorted(set(played), key=lambda game: game.index)
         self._game_of = [distinct.index(game) for game in played]
         self._games = [
-            DeviceGame(native_choice(game, settings), native_options(settings)) for game in distinct
+            _native.DeviceGame(native_choice(game, settings), native_options(settings))
+            for game in distinct
         ]
         self.spaces = self._spaces()
         self._calls = GroupCalls(settings)
@@ -105,14 +105,14 @@ class DeviceEngine:
             launcher.compile(cartridge)
         self._streams = [launcher.stream() for _ in range(settings.num_groups)]
         self._allocate()
-        self._lane = np.zeros(DeviceGame.LANE_BYTES // 8, np.uint64).view(np.uint8)
+        self._lane = np.zeros(_native.DeviceGame.LANE_BYTES // 8, np.uint64).view(np.uint8)
         self._is_loaded = [False] * settings.num_groups
         self._counters = np.zeros((settings.num_groups, 2, settings.group_size), np.int32)
 
     def _allocate(self) -> None:
         new, num = self._launcher.allocate, self.settings.num_envs
         self._frame_bytes = int(np.prod(self.spaces.frame_shape))
-        self._lanes = new(num * DeviceGame.LANE_BYTES)
+        self._lanes = new(num * _native.DeviceGame.LANE_BYTES)
         self._actions, self._numbers = new(num * 4), new(num * NUMBERS.itemsize)
         self._frames, self._final_frames = (
             new(num * self._frame_bytes),
@@ -210,7 +210,9 @@ class DeviceEngine:
 
     def restore(self, snapshots: Sequence[bytes]) -> None:
         self._calls.restore(snapshots)
-        lanes = np.zeros((len(snapshots), DeviceGame.LANE_BYTES // 8), np.uint64).view(np.uint8)
+        lanes = np.zeros((len(snapshots), _native.DeviceGame.LANE_BYTES // 8), np.uint64).view(
+            np.uint8
+        )
         for env, snapshot in enumerate(snapshots):  # all or none
             self._games[self._game_of[env]].restore(lanes[env], snapshot)
         for env, lane in enumerate(lanes):
@@ -299,7 +301,7 @@ class DeviceEngine:
         return given.astype(np.uint32)
 
     def _place(self, env: int) -> int:
-        return int(env * DeviceGame.LANE_BYTES)
+        return int(env * _native.DeviceGame.LANE_BYTES)
 
     def _stream_of(self, env: int) -> Any:
         return self._streams[env // self.settings.group_size]
@@ -330,5 +332,5 @@ def check_settings(settings: EngineSettings, engine: str) -> None:
         )
 
 
-def _parts_of(game: DeviceGame) -> list[bytes]:
+def _parts_of(game: _native.DeviceGame) -> list[bytes]:
     return [game.record, game.rom, game.starts, game.start_frames, game.firsts, game.weights]
