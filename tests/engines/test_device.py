@@ -161,7 +161,7 @@ def test_an_action_outside_of_the_set_is_refused() -> None:
 
 
 def test_kernel_sources_are_installed() -> None:
-    for name in ("gpu/kernels.cl", "gpu/kernels.cu", "gpu/kernels.inc", "core/types.h"):
+    for name in ("gpu/kernels.cl", "gpu/kernels.inc", "env/agent_step.h", "core/types.h"):
         assert (sources() / name).is_file()
     assert len(sources_fingerprint()) == 16
 
