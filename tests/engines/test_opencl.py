@@ -32,7 +32,7 @@ def build(settings: EngineSettings) -> engines.Engine:
     ],
 )
 def test_it_plays_like_native(game: str, num_steps: int) -> None:
-    settings = devices.settings_of(game, num_envs=4, num_groups=2, episode_limit_frames=800)
+    settings = devices.settings_of(game, num_envs=4, num_groups=2, episode_limit_frames=500)
     happened = devices.assert_plays_like_native(
         build, settings, num_steps, snapshot_at=(5, num_steps - 1)
     )

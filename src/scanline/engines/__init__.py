@@ -94,6 +94,7 @@ KINDS: Mapping[str, EngineKind] = {
         summary="The same emulator on an OpenCL device: whole agent steps, by kernels.",
         protocol="baselines",
         version=_core_fingerprint,
+        env_bytes=140_000,
         compiled="scanline._native",
         package="pyopencl",
     ),
