@@ -53,7 +53,10 @@ def check_whole(name: str, given: Any, least: int) -> None:
         raise ValueError(f"{name}={given} must be at least {least}.")
 
 
-_LEAST = {"num_envs": 1, "seed": 0, "num_threads": 1, "num_workers": 0}
+_LEAST = {
+    **{"num_envs": 1, "seed": 0, "num_threads": 1, "num_workers": 0},
+    **{"reset_cache_states": 1},
+}
 """Whole numbers among the settings, with the least that is allowed."""
 
 
