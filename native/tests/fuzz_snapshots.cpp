@@ -24,6 +24,7 @@
 #include "../cpu/game_batch.h"
 #include "../env/ale_snapshot.h"
 #include "../env/fast_console.h"
+#include "../env/slot_snapshot.h"
 #include "check.h"
 #include "random_rom.h"
 #include "snapshot_fields.h"

@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "../core/console.h"
 #include "../env/seen_console.h"
 #include "check.h"
 
