@@ -24,6 +24,7 @@ from torch import Tensor, nn
 from torch.nn.utils import get_total_norm
 
 from .._native import squared_norm
+from ..errors import UserError
 from ..interfaces import Metric
 from ..native_arrays import gapless_spans
 from ..records import State, Views
@@ -299,7 +300,7 @@ def own_arrays(parameters: Sequence[nn.Parameter], gradients: Gradients) -> Grad
     return found
 
 
-class NotFiniteGradientError(FloatingPointError):
+class NotFiniteGradientError(UserError, FloatingPointError):
     """A loss or gradient holds infinities or what is no number; the weights have not seen it."""
 
 
