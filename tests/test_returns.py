@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hypothesis.strategies as st
+import pytest
 import torch
 from hypothesis import given, settings
 from torch.testing import assert_close
@@ -147,3 +148,23 @@ def test_vtrace_on_policy_is_the_n_step_return(
     trajectory, value, ratio = drawn
     got = returns.vtrace(trajectory, value, torch.ones_like(ratio), DISCOUNT, Clips())
     assert_close(got.value, returns.n_step(trajectory, DISCOUNT))
+
+
+@pytest.mark.parametrize(
+    ("value", "share"),
+    [
+        ([1.0, 2.0, 3.0, 6.0], 1.0),
+        ([9.0, 10.0, 11.0, 14.0], 1.0),
+        ([5.0, 5.0, 5.0, 5.0], 0.0),
+        ([-1e3, 1e3, -1e3, 1e3], -1.0),
+    ],
+)
+def test_explained_variance_is_the_share_that_values_explain(
+    value: list[float], share: float
+) -> None:
+    target = torch.tensor([1.0, 2.0, 3.0, 6.0])
+    explained = returns.explained_variance(torch.tensor(value, requires_grad=True), target)
+    assert explained.item() == pytest.approx(share, abs=1e-6)
+    assert not explained.requires_grad
+    flat = returns.explained_variance(torch.tensor(value), torch.zeros(4))
+    assert flat.item() == 0.0

@@ -68,12 +68,14 @@ _HOMES = {
 register_games()
 
 
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module 'scanline' has no attribute {name!r}")
-    if name in _HOMES:
-        return getattr(importlib.import_module(_HOMES[name], __name__), name)
-    return importlib.import_module(f".{name}", __name__)
+if not TYPE_CHECKING:  # a wrong name is an error of a type checker too
+
+    def __getattr__(name: str) -> Any:
+        if name not in __all__:
+            raise AttributeError(f"module 'scanline' has no attribute {name!r}")
+        if name in _HOMES:
+            return getattr(importlib.import_module(_HOMES[name], __name__), name)
+        return importlib.import_module(f".{name}", __name__)
 
 
 def __dir__() -> list[str]:

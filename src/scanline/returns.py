@@ -94,6 +94,18 @@ def gae(trajectory: Trajectory, value: Tensor, discount: float, trace: float) ->
     return discounted_sums(delta, trajectory.continued(discount * trace), zeros)
 
 
+@torch.no_grad()
+def explained_variance(value: Tensor, target: Tensor) -> Tensor:
+    """Share of the targets' variance that the values explain: 1 for all, 0 for none.
+
+    Bounded by -1 from below, and 0 where targets do not vary: one batch of hardly any reward would
+    outweigh all others in a mean.
+    """
+    spread = target.var(correction=0)
+    share = 1.0 - (target - value).var(correction=0) / spread
+    return torch.where(spread > 0.0, share.clamp(min=-1.0), 0.0)
+
+
 class VTrace(NamedTuple):
     """Targets of V-trace."""
 

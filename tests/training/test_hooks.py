@@ -107,3 +107,23 @@ def test_a_run_that_a_callback_ended_can_go_on(tmp_path: Path) -> None:
     assert again.agent_steps == whole.agent_steps
     files = [run.folder / "progress.jsonl" for run in (whole, again)]
     assert files[0].read_bytes() == files[1].read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("recipe", "name", "low", "high"),
+    [
+        ("paac", "losses/explained_variance", -1.0, 1.0),
+        ("ppo", "losses/explained_variance", -1.0, 1.0),
+        ("vtrace", "losses/explained_variance", -1.0, 1.0),
+        ("dqn", "charts/epsilon", 0.1, 1.0),
+        ("accelerated-categorical-dqn", "charts/epsilon", 0.01, 1.0),
+    ],
+)
+def test_rows_have_epsilon_or_explained_variance(
+    tmp_path: Path, recipe: str, name: str, low: float, high: float
+) -> None:
+    logger = Rows()
+    few = {"learning_starts_agent_steps": 500, "capacity_agent_steps": 4_000}
+    options = SHORT | (few if "dqn" in recipe else {}) | {"agent_steps": 2_000}
+    scanline.train(recipe, "scanline/Catch-v0", out=tmp_path / "x", loggers=[logger], **options)
+    assert low <= logger.rows[-1][1][name] <= high

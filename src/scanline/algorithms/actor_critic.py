@@ -123,10 +123,12 @@ class ActorCritic(PixelNormalising):
     def loss(self, views: Views, batch: Batch) -> LossResult:
         outputs: PolicyValue = views.live(self.inputs(views, batch.observations))
         terms = self.native_terms(outputs, batch) or self.torch_terms(outputs, batch)
+        explained = returns.explained_variance(outputs.value, batch.columns["returns"])
         metrics = {
             "losses/policy_loss": terms.policy,
             "losses/value_loss": terms.value,
             "losses/entropy": terms.entropy,
+            "losses/explained_variance": explained,
         }
         return LossResult(terms.losses, metrics)
 

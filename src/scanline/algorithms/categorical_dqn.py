@@ -61,7 +61,8 @@ class CategoricalDqn(QLearning):
         priorities = losses.detach()
         if self.priority_form == "kl":
             priorities = (priorities + torch.xlogy(target, target).sum(dim=-1)).clamp(min=0)
-        metrics = {
+        metrics: dict[str, Tensor | float] = {
+            "charts/epsilon": self.exploration.epsilon(batch.agent_steps),
             "losses/td_loss": losses.detach().mean(),
             "losses/q_values": self.expected(logits.detach()).mean(),
         }

@@ -101,7 +101,8 @@ class Dqn(QLearning):
         value = taken(outputs.q, batch.actions)
         error = value - self.target(views, batch)
         losses = self._errors(error)
-        metrics = {
+        metrics: dict[str, Tensor | float] = {
+            "charts/epsilon": self.exploration.epsilon(batch.agent_steps),
             "losses/td_loss": losses.detach().mean(),
             "losses/q_values": value.detach().mean(),
         }

@@ -111,6 +111,9 @@ class Ppo(PixelNormalising):
             "losses/policy_loss": policy.detach(),
             "losses/value_loss": value.detach(),
             "losses/entropy": entropy.detach(),
+            "losses/explained_variance": returns.explained_variance(
+                batch.columns["value"], batch.columns["returns"]
+            ),
             **_change_metrics(change.detach(), clip),
         }
         return LossResult({"all": total}, metrics)

@@ -95,6 +95,7 @@ class Vtrace(PixelNormalising):
             "losses/policy_loss": policy.detach(),
             "losses/value_loss": error.detach(),
             "losses/entropy": entropy.detach(),
+            "losses/explained_variance": returns.explained_variance(value[:-1], target.value),
             "losses/approx_kl": (change.exp() - 1.0 - change).mean(),
             "losses/clipfrac": (change > math.log(self.rho_clip)).float().mean(),
         }
