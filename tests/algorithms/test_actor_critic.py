@@ -87,7 +87,9 @@ def test_one_native_call_equals_the_operations(algorithm: ActorCritic) -> None:
         (2 * each.losses["all"]).backward()
     assert found.metrics.keys() == expected.metrics.keys()
     for name, value in found.metrics.items():
-        assert float(value) == pytest.approx(float(expected.metrics[name]), rel=1e-6)
+        # A difference from 1, so exact to that.
+        least = 1e-6 if name == "losses/explained_variance" else None
+        assert float(value) == pytest.approx(float(expected.metrics[name]), rel=1e-6, abs=least)
     for mine, theirs in zip(network.parameters(), plain.parameters(), strict=True):
         assert_close(mine.grad.double(), theirs.grad, rtol=1e-5, atol=1e-6)
 
