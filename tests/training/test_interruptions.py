@@ -139,7 +139,7 @@ def test_the_seconds_of_a_run_end_a_block_in_its_midst(
     assert run.stop.kind == "seconds"
     assert 1.5 <= run.training_seconds < 3.5
     shown = capsys.readouterr().out.splitlines()
-    assert shown[0] == "fast-dqn on scanline/Catch-v0: training."
+    assert shown[0] == "fast-dqn on scanline/Catch-v0, seed 0: training."
     assert " agent steps " in shown[1]  # after a second
     assert 0 < state(tmp_path / "run")["progress"]["updates"] < 400
 
