@@ -4,7 +4,7 @@ Takes observations and counter-based uniforms; gives actions and the columns to 
 Knows no engine, sampler, store or optimiser.
 
 It asks for the current views at every call, so that it never acts on old ones by accident: which
-weights act (live, target copy, snapshot, central) is decided by whoever hands the source in.
+weights act (live, target copy, snapshot, central) is decided by the caller that gives the source.
 """
 
 from __future__ import annotations

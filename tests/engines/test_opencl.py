@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import subprocess
 import sys
 
@@ -11,9 +10,6 @@ import pytest
 
 from scanline import engines
 from scanline.engines import EngineSettings
-
-if importlib.util.find_spec("pyopencl") is None:
-    pytest.skip("engine opencl needs pyopencl", allow_module_level=True)
 
 
 def build(settings: EngineSettings) -> engines.Engine:

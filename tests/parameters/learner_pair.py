@@ -25,7 +25,7 @@ def second(link: ParentLink, port: int) -> None:
     total = learners.total(3)
     learners.gathered("second")
     mine = learners.scattered(None)
-    heard = learners.told("not this"), learners.ordered(9)
+    heard = learners.broadcast("not this"), learners.ordered(9)
     learners.check_equal(network(0.5), 0)
     link.answer(0, (total, mine, heard, float(gradient.mean())))
 

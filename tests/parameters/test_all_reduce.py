@@ -43,7 +43,7 @@ def test_two_learners_agree(monkeypatch: pytest.MonkeyPatch) -> None:
         assert learners.total(4) == 7
         assert learners.gathered("first") == ["first", "second"]
         assert learners.scattered([{"a": 1}, {"a": 2}]) == {"a": 1}
-        assert learners.told("this") == "this"
+        assert learners.broadcast("this") == "this"
         assert learners.ordered(3) == 3
         learners.check_equal(learner_pair.network(0.5), 0)
         ((_, _, answer),) = pool.answers(60)

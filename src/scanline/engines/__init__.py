@@ -55,7 +55,7 @@ class EngineKind:
 
     @property
     def is_listed(self) -> bool:
-        """Whether users are told of it."""
+        """Whether lists for users name it."""
         return self.package is None or importlib.util.find_spec(self.package) is not None
 
 

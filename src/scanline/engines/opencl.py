@@ -103,7 +103,7 @@ class OpenCLLauncher:
 
 
 def _pyopencl() -> Any:
-    """The package, told where Intel's runtime for processors is if no other is installed."""
+    """The package, with the path of Intel's runtime for processors if no other is installed."""
     runtime = Path(sys.prefix) / "lib" / "libintelocl.so"
     if runtime.exists() and not any(_VENDORS.glob("*.icd")):
         os.environ.setdefault("OCL_ICD_VENDORS", str(runtime))

@@ -41,7 +41,7 @@ class Learners:
         self.is_whole = True
         """Whether every learner has answered so far."""
         self.reason: Callable[[], str] = lambda: ""
-        """Says more about a learner that was lost, where somebody knows it."""
+        """Says more about a learner that was lost, where its process is known."""
         self._checked_at = -1
 
     @property
@@ -82,7 +82,7 @@ class Learners:
             dist.scatter_object_list(mine, list(items) if items is not None else None)
         return mine[0]
 
-    def told(self, item: Any = None) -> Any:
+    def broadcast(self, item: Any = None) -> Any:
         """What the leading learner tells to all; the others' items do not count."""
         items = [item if self.leads else None]
         with self._answered():
@@ -90,7 +90,7 @@ class Learners:
         return items[0]
 
     def ordered(self, order: int = 0) -> int:
-        """A number that the leading learner tells to all: the cheap form of `told`."""
+        """A number that the leading learner tells to all: the cheap form of `broadcast`."""
         message = torch.tensor([order])
         with self._answered():
             dist.broadcast(message, src=0)

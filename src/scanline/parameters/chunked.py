@@ -246,7 +246,7 @@ class MultiStepAdam(CentralOptimiser):
         self.keep(number)
 
     def _overwrite(self, chunk: Chunk) -> None:
-        """Nobody has written since: the own values are the merge, without its rounding."""
+        """No other learner has written since: own values are the merge, without its rounding."""
         chunk.parameters.copy_(self.part(self._own, chunk))
         for name in _AVERAGES:
             chunk.memories[name].copy_(self.part(self._remembered[name], chunk))

@@ -68,7 +68,7 @@ class Peers(Protocol):
         """The games that all learners have finished since the last call."""
 
     def order(self, order: int) -> object:
-        """Told before every turn and before a save: `GO`, `SAVE` or `STOP`."""
+        """Sent before every turn and before a save: `GO`, `SAVE` or `STOP`."""
 
     def give_up(self) -> bool:
         """The run has failed here; says whether a checkpoint of it would still be complete."""

@@ -63,7 +63,7 @@ class Shared:
         return self._part.state() if self._learners.leads else {}
 
     def load(self, state: State) -> None:
-        self._part.load(self._learners.told(state))
+        self._part.load(self._learners.broadcast(state))
 
 
 class LearnerGroup:
@@ -79,7 +79,7 @@ class LearnerGroup:
 
     def begin(self, beginning: Beginning | None = None) -> Beginning:
         """What the leading learner says first; the others hear it."""
-        said: Beginning = self.learners.told(beginning)
+        said: Beginning = self.learners.broadcast(beginning)
         return said
 
     def order(self, order: int = GO) -> int:
