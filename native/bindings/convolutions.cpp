@@ -204,7 +204,6 @@ void bind_convolutions(nb::module_& m) {
       .def(nb::init<uintptr_t, bool, Images::Four, Images::Four, float, float>(),
            nb::arg("address"), nb::arg("bytes"), nb::arg("shape"), nb::arg("strides"),
            nb::arg("scale"), nb::arg("offset"));
-  m.attr("Pictures") = m.attr("Images");  // the former name
   nb::class_<PyConvStack>(m, "ConvStack")
       .def(nb::init<const PyConvStack::Sizes&>(), nb::arg("sizes"))
       .def_static("refusal",

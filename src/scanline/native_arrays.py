@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 import torch
 from torch import Tensor
 
-from ._native import Pictures
+from ._native import Images
 
 Span = tuple[int, int]
 """Address and number of elements, as C++'s std::span."""
@@ -77,10 +77,10 @@ def has_contiguous_planes(observations: Tensor) -> bool:
     return strides[3] == 1 and strides[2] == observations.shape[3]
 
 
-def images(observations: Tensor, scale: float = 1.0, offset: float = 0.0) -> Pictures:
+def images(observations: Tensor, scale: float = 1.0, offset: float = 0.0) -> Images:
     """Images with contiguous planes, not copied; bytes are read as x * scale + offset."""
     is_bytes = observations.dtype is torch.uint8
     if not is_bytes and observations.dtype is not torch.float32:
         raise TypeError(f"images are {observations.dtype}, but kernels take uint8 or float32.")
     shape, strides = tuple(observations.shape), observations.stride()
-    return Pictures(observations.data_ptr(), is_bytes, shape, strides, scale, offset)
+    return Images(observations.data_ptr(), is_bytes, shape, strides, scale, offset)

@@ -53,9 +53,9 @@ def test_callers_in_several_threads_get_their_own_results() -> None:
     assert not wrong
 
 
-def given(frames: Tensor) -> _native.Pictures:
+def given(frames: Tensor) -> _native.Images:
     address, shape = frames.data_ptr(), tuple(frames.shape)
-    return _native.Pictures(address, True, shape, frames.stride(), 1.0, 0.0)
+    return _native.Images(address, True, shape, frames.stride(), 1.0, 0.0)
 
 
 def test_wrong_arrays_are_refused() -> None:
