@@ -150,6 +150,15 @@ def test_a_window_of_one_block_and_one_rollout_is_a2c_s_update_when_nothing_has_
         assert not torch.equal(got, before)
 
 
+def test_a_sum_is_the_mean_times_the_number_of_steps() -> None:
+    network, slot = Tiny(), slot_with_ends()
+    mean, total = (
+        Vtrace(reduction=each).loss(Views(network), batch_of(slot)).losses["all"]
+        for each in ("mean", "sum")
+    )
+    assert_close(total, mean * slot.actions.numel())
+
+
 def test_impossible_settings_are_refused() -> None:
     for wrong in ({"discount": 2.0}, {"c_clip": 1.5}, {"least_probability": 0.0}):
         with pytest.raises(ValueError, match=next(iter(wrong))):

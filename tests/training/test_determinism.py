@@ -61,6 +61,7 @@ RECIPES = {
     "accelerated-ppo": {"rollout_samples": 128, "decorrelation_agent_steps": 20, **STEADY},
     "cule-a2c": {},
     "cule-vtrace": {"num_blocks": 4, "window_agent_steps": 8},
+    "impala": {"rollout_agent_steps": 5, "batch_trajectories": 16, **PLAIN},
     "cule-ppo": {"rollout_agent_steps": 16, **STEADY},
     "dqn": REPLAY,
     "accelerated-dqn": REPLAY,

@@ -43,6 +43,7 @@ SHORT: dict[str, dict[str, Any]] = {
     "cule-a2c": {},
     "ppo": {"rollout_agent_steps": 16, **STEADY},
     "cule-ppo": {"rollout_agent_steps": 16, **STEADY},
+    "impala": {"rollout_agent_steps": 5, "batch_trajectories": 8, **PLAIN},
 }
 """The other policy gradients: what is theirs alone is tested with one learner."""
 NUM_AGENT_STEPS = 1_920

@@ -31,6 +31,7 @@ REPLAY = {
     "decorrelation_agent_steps": 10,
 }
 """The replay recipes in small: a target and an exploration that fit a game of seconds."""
+IMPALA = {"rollout_agent_steps": 5, "batch_trajectories": 16, "learning_rate": 3e-3}
 GA3C = {"num_envs": 16, "learning_rate": 3e-3, "epsilon": 1e-3}
 LEARNERS = {"learners": 2, "decorrelation_agent_steps": 0}
 ONE_BALL = "one_ball:OneBall-v0"
@@ -50,6 +51,7 @@ ATTEMPTS_OF_RACES = 2
         ("cule-a2c", {"learning_rate": 3e-3}),
         ("cule-vtrace", {"learning_rate": 3e-3, "num_blocks": 4, "window_agent_steps": 8}),
         ("vtrace", {"learning_rate": 3e-3}),
+        ("impala", IMPALA),
         ("cule-ppo", {"learning_rate": 2.5e-3, "rollout_agent_steps": 32}),
         ("dqn", REPLAY | {"learning_rate": 5e-4}),
         ("accelerated-dqn", REPLAY | {"learning_rate": 5e-4}),

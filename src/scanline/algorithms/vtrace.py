@@ -1,12 +1,12 @@
 """A2C with V-trace: learning from steps that older policies took.
 
-Takes a block of environments over the last steps, with the probabilities of the policies that
-acted; gives targets and loss in one, from one forward pass over all its states.
+Takes trajectories of some environments, with the probabilities of the policies that acted; gives
+targets and loss in one, from one forward pass over all their states.
 Knows no optimiser, buffer, process or environment.
 
-CuLE's rolling window holds steps of several policies at once. V-trace (Espeholt 2018) weighs each
-by the ratio of the present policy to the one that acted. Ends cut both bootstrap and trace, which
-CuLE's released code forgets.
+CuLE's rolling window holds steps of several policies at once, and IMPALA's actors act with weights
+of a while ago. V-trace (Espeholt 2018) weighs each step by the ratio of the present policy to the
+one that acted. Ends cut both bootstrap and trace, which CuLE's released code forgets.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -50,6 +51,8 @@ class Vtrace(PixelNormalising):
     """Weight of the entropy bonus."""
     value_coef: float = 0.5
     """Weight of the squared value error."""
+    reduction: Literal["mean", "sum"] = "mean"
+    """Whether the batch is averaged or summed; a learning rate belongs to one of them."""
     least_probability: float = 1e-5
     """Probabilities in the ratio stay this far from 0 and 1."""
 
@@ -79,7 +82,9 @@ class Vtrace(PixelNormalising):
 
     def loss(self, views: Views, batch: Batch) -> LossResult:
         slot = batch.slot
-        assert slot is not None, "V-trace needs sequences; the window store gives them"
+        assert slot is not None, (
+            "V-trace needs sequences; a window or a queue of rollouts gives them"
+        )
         num_steps, num_envs = slot.actions.shape
         outputs: PolicyValue = views.live(self.inputs(views, batch.observations))
         value = outputs.value.view(num_steps + 1, num_envs)
@@ -99,7 +104,8 @@ class Vtrace(PixelNormalising):
             "losses/approx_kl": (change.exp() - 1.0 - change).mean(),
             "losses/clipfrac": (change > math.log(self.rho_clip)).float().mean(),
         }
-        return LossResult({"all": total}, metrics)
+        is_sum = self.reduction == "sum"
+        return LossResult({"all": total * slot.actions.numel() if is_sum else total}, metrics)
 
     def _targets(self, views: Views, slot: Slot, value: Tensor, ratio: Tensor) -> returns.VTrace:
         """Targets [T, B] for values [T + 1, B] and ratios [T, B]."""

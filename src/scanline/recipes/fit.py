@@ -25,8 +25,8 @@ _LASTING = (
 )
 
 SENTENCES = {
-    "sequences": "{name} learns from sequences, which only a window gives; use "
-    "store=WindowSettings(...).",
+    "sequences": "{name} learns from sequences, which a window or a queue of rollouts gives; use "
+    "store=WindowSettings(...) or RolloutQueueSettings(...).",
     "fresh steps": _OLD_STEPS,
     "rollouts": _OLD_STEPS,
     "pairs": "{name} learns from pairs of observations, which a rollout does not give; use "

@@ -4,6 +4,7 @@ from .batches import NStep
 from .memory import ReplayShape
 from .replay import Replay, ReplaySettings, memory_bytes
 from .rollout import RolloutSettings, RolloutStore
+from .rollout_queue import RolloutQueue, RolloutQueueSettings
 from .sampling import PrioritisedSampling, Sampling, UniformSampling
 from .segments import SegmentQueue, SegmentSettings
 from .window import WindowSettings, WindowStore
@@ -14,6 +15,8 @@ __all__ = [
     "Replay",
     "ReplaySettings",
     "ReplayShape",
+    "RolloutQueue",
+    "RolloutQueueSettings",
     "RolloutSettings",
     "RolloutStore",
     "Sampling",

@@ -1,0 +1,179 @@
+"""Rollout queue: rollouts of one or more writers wait until there are trajectories for an update.
+
+Gives every writer a slot to fill in place, and the learner batches of whole trajectories once
+enough of them were put. Knows no sampler, network or optimiser.
+
+All rollouts lie side by side in one array [T, most of a rollout and a batch], so a batch is a view
+of what the writers filled: only its stacks are copied, as bytes. A rollout takes the next free
+place, whichever writer brings it, and keeps versions of its own: rollouts of a batch may have been
+played with different weights, which V-trace corrects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from ..interfaces import BuildContext
+from ..records import Batch, Experience, Slot, State
+from ..settings import at_least
+
+
+@dataclass(frozen=True, kw_only=True)
+class RolloutQueueSettings:
+    """How many trajectories an update sees."""
+
+    needs: ClassVar[frozenset[str]] = frozenset()
+    gives: ClassVar[frozenset[str]] = frozenset({"sequences", "writers"})
+
+    batch_trajectories: int = 32
+    """Trajectories of an update, each a rollout of one environment."""
+
+    def __post_init__(self) -> None:
+        at_least(1, self, "batch_trajectories")
+
+    def batch_size(self, num_envs: int, rollout_agent_steps: int) -> int:
+        """Agent steps that one update sees."""
+        return self.batch_trajectories * rollout_agent_steps
+
+    def shared(self, num_learners: int, *, divides_batch: bool = True) -> RolloutQueueSettings:
+        """Learners divide the trajectories of every batch."""
+        if self.batch_trajectories % num_learners:
+            raise ValueError(
+                f"batch_trajectories={self.batch_trajectories} does not divide among "
+                f"{num_learners} learners; use a multiple of {num_learners}."
+            )
+        return replace(self, batch_trajectories=self.batch_trajectories // num_learners)
+
+    def build(self, context: BuildContext) -> RolloutQueue:
+        batch = self.shared(context.num_learners).batch_trajectories
+        rollout = context.num_envs // context.num_samplers
+        width = max(batch, rollout)
+        if width % min(batch, rollout):
+            raise ValueError(
+                f"A rollout has {rollout} trajectories and a batch {batch} of them; one must be a "
+                "multiple of the other: change num_envs, batch_trajectories or remote_actors."
+            )
+        steps = context.rollout_agent_steps
+        arrays = Slot.allocate(context.spaces, steps, width, context.columns)
+        arrays.num_learners = context.num_learners
+        return RolloutQueue(arrays, rollout, batch)
+
+
+class RolloutQueue:
+    """Arrays [T, W] of W trajectories: filled rollout by rollout, then given batch by batch."""
+
+    keeps_rows = False
+
+    def __init__(self, arrays: Slot, rollout_trajectories: int, batch_trajectories: int) -> None:
+        self._arrays, self._batch_size = arrays, batch_trajectories
+        num_steps, width = arrays.actions.shape
+        # The sampler knows slots by identity: they are made once.
+        self._slots = [
+            replace(
+                arrays.part(0, num_steps, slice(first, first + rollout_trajectories)),
+                version=torch.zeros(num_steps, dtype=torch.int64),
+            )
+            for first in range(0, width, rollout_trajectories)
+        ]
+        self._num_batches = width // batch_trajectories
+        self._num_put, self._num_given, self._num_updates = 0, 0, 0
+
+    def slot(self, writer: int = 0) -> Slot:
+        """The next free place, for any writer."""
+        return self._slots[self._num_put]
+
+    def put(self, experience: Experience) -> None:
+        if experience.columns:
+            raise ValueError(
+                f"{sorted(experience.columns)} were computed once per rollout, but trajectories "
+                "that wait in a queue are prepared when they are learned from; compute them in the "
+                "loss."
+            )
+        slot, place = experience.slot, self._slots[self._num_put]
+        assert slot is place, "rollouts take their places in order"
+        if self._num_put == 0:
+            self._arrays.finals.clear()
+            self._arrays.starts.clear()
+        first = self._num_put * slot.actions.shape[1]
+        self._arrays.finals.extend(slot.finals, env=first)
+        self._arrays.starts.extend(slot.starts, env=first)
+        self._num_put += 1
+        if self._num_put == len(self._slots):
+            self._num_given = 0
+
+    @property
+    def owes(self) -> bool:
+        return self._num_put == len(self._slots)
+
+    def batches(self) -> Iterator[Batch]:
+        while self.owes:
+            # Counted before it is given: a learner that stops here has learned from it.
+            update, self._num_updates = self._num_updates, self._num_updates + 1
+            first, self._num_given = self._num_given * self._batch_size, self._num_given + 1
+            if self._num_given == self._num_batches:
+                self._num_put = 0
+            yield self._batch(slice(first, first + self._batch_size), update)
+
+    def _batch(self, envs: slice, update: int) -> Batch:
+        block = self._arrays.part(0, self._arrays.num_steps, envs)
+        return Batch(
+            observations=block.states(),
+            actions=block.actions.flatten(),
+            columns={name: column.flatten(0, 1) for name, column in block.columns.items()},
+            agent_steps=max(slot.agent_steps_after for slot in self._slots),
+            update=update,
+            slot=block,
+        )
+
+    def cut(self, writer: int) -> None:
+        """A writer begins new games: its trajectories stand alone, so nothing is to be done."""
+
+    def feedback(self, batch: Batch, priorities: Tensor | None) -> None:
+        """Trajectories are learned from once: they have no use for priorities."""
+
+    def state(self) -> State:
+        """With the rollouts that wait, or are still to be learned from."""
+        kept = [_saved(slot) for slot in self._slots[: self._num_put]]
+        return {
+            "num_updates": self._num_updates,
+            "num_given": self._num_given if self.owes else 0,
+            "rollouts": kept,
+        }
+
+    def load(self, state: State) -> None:
+        self._num_updates, self._num_put = state["num_updates"], 0
+        for kept in state["rollouts"]:
+            _restore(self.slot(), kept)
+            self.put(Experience(self.slot()))
+        self._num_given = state["num_given"]
+
+
+_ARRAYS = (
+    *("frames", "depth", "actions", "reward", "raw_reward"),
+    *("terminated", "truncated", "life_lost", "version"),
+)
+
+
+def _saved(slot: Slot) -> State:
+    return {
+        "arrays": {name: getattr(slot, name).clone() for name in _ARRAYS},
+        "columns": {name: column.clone() for name, column in slot.columns.items()},
+        "finals": slot.finals.state(),
+        "starts": slot.starts.state(),
+        "agent_steps": slot.agent_steps,
+    }
+
+
+def _restore(slot: Slot, kept: State) -> None:
+    for name, array in kept["arrays"].items():
+        getattr(slot, name).copy_(array)
+    for name, column in kept["columns"].items():
+        slot.columns[name].copy_(column)
+    slot.finals.load(kept["finals"])
+    slot.starts.load(kept["starts"])
+    slot.agent_steps = kept["agent_steps"]
