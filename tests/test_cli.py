@@ -163,7 +163,10 @@ def test_a_reached_score_is_confirmed_filmed_and_reported(
         (["train", "paac", "pong", "--network", "zzz"], "'zzz' is unknown; choose one of "),
         (["reproduce", "zzz"], "There is no experiment 'zzz'; one of "),
         (["train", "paac", "pong", "--device", "cuda:99"], "device='cuda:99' is not there"),
-        (["train", "paac", "pong", "--device", "tpu"], "device='tpu' is unknown; use cpu, cuda"),
+        (
+            ["train", "paac", "pong", "--device", "tpu"],
+            "device='tpu' is unknown; use auto, cpu, cuda",
+        ),
         (["train", "paac", "pong", "--learning-rate", "1e400"], "learning_rate=inf overflows"),
         (["train", "ppo", "pong", "--learning-rate", "1e39"], "learning_rate=1e+39 overflows"),
         (["train", "a2c", "Blackjack-v1"], "give 'ALE/Blackjack-v5' for Atari's, or the engine"),

@@ -19,6 +19,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from torch import Tensor
 
+from .devices import Device
 from .random import Choice
 from .records import (
     ActContext,
@@ -211,6 +212,10 @@ class BuildContext(Protocol):
     @property
     def columns(self) -> Mapping[str, Column]:
         """What the algorithm wants stored with every step."""
+
+    @property
+    def device(self) -> Device:
+        """Where this learner's network is, and learns."""
 
     @property
     def num_envs(self) -> int:

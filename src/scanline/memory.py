@@ -29,13 +29,19 @@ def _group_bytes() -> float:
         return math.inf
 
 
-def refuse_if_too_large(num_bytes: float, what: str, remedy: str) -> None:
-    """To be called before the memory is taken."""
-    free = available_bytes()
+def refuse_if_too_large(
+    num_bytes: float,
+    what: str,
+    remedy: str,
+    *,
+    free: float | None = None,
+    place: str = "this machine",
+) -> None:
+    """To be called before the memory is taken; `free` bytes are the machine's by default."""
+    free = available_bytes() if free is None else free
     if num_bytes > free:
         raise RefusedError(
-            f"{what} take {in_words(num_bytes)}, but this machine has {in_words(free)} left; "
-            f"{remedy}."
+            f"{what} take {in_words(num_bytes)}, but {place} has {in_words(free)} left; {remedy}."
         )
 
 

@@ -37,11 +37,11 @@ MAY_DIFFER = frozenset(
         *("tensorboard", "track", "stuck_seconds", "live", "refresh_seconds", "plain_seconds"),
         *("norms_every_updates", "cosine_every_updates", "log_intensity"),
         *("out", "resume", "wait_seconds", "num_threads", "num_workers", "pin_cores"),
-        *("source", "source_sha256", "learner_address"),
+        *("source", "source_sha256", "learner_address", "device"),
     }
 )
 """Last parts of the names of settings that a resumed run may change: none touches learning. An
-edited recipe file shows in the versions."""
+edited recipe file shows in the versions, another device in what a checkpoint depends on."""
 
 _ADDED = (Difference("run.init", ABSENT, None),)
 """Settings that older records lack and whose present value changes nothing."""

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 import torch
 
 from .. import acting, engines, networks, processes, protocols, random, settings
+from ..devices import Device
 from ..engines import Engine, EngineSettings
 from ..interfaces import Algorithm, Parts, Policy, Sampler, Store
 from ..parameters import AllReduce, Learners, OptimiserSettings
@@ -101,6 +102,10 @@ class Context:
     def columns(self) -> Mapping[str, Column]:
         return self.recipe.algorithm.columns(self.spaces)
 
+    @cached_property
+    def device(self) -> Device:
+        return device_of(self.plan, self.place.rank)
+
     @property
     def num_envs(self) -> int:
         return self.place.num_envs(self.recipe)
@@ -144,7 +149,7 @@ class Context:
         run = Path(self.plan.run.init or "")
         if self.plan.run.init is not None and self.central_fds is None and run.is_dir():
             load_initial(network, run)
-        return network.to(device_of(self.plan, self.place.rank))
+        return self.device.place(network)
 
     @property
     def optimiser(self) -> OptimiserSettings:
@@ -312,7 +317,7 @@ def share_cores(plan: Plan) -> None:
 
     As many as asked for, or a fair share of the cores where learners or threads would compete.
     """
-    native = plan.run.kernels == "native" and plan.run.device == "cpu"
+    native = plan.run.kernels == "native" and device_of(plan).is_host
     named = isinstance(plan.recipe.network, str)  # else a function that builds a module
     threads = max(1, cores_of_one(plan) // plan.recipe.pace.num_network_threads)
     networks.share_cores(plan.run.torch_threads or threads, native and named)

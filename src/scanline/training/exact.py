@@ -14,6 +14,7 @@ import torch
 from .. import engines, networks
 from ..engines import Engine
 from ..runs import folder
+from .placement import device_of
 from .plan import Plan
 
 
@@ -22,8 +23,9 @@ def reasons(plan: Plan, engine: Engine) -> list[str]:
     found = []
     if not engine.can_snapshot:
         found += [f"the engine {engine.name!r} has no snapshots of this game and begins new games"]
-    if plan.run.device != "cpu":
-        found += [f"sums on the device {plan.run.device!r} may come in another order"]
+    device = device_of(plan)
+    if not device.is_host:
+        found += [f"sums on the device {device.kind!r} may come in another order"]
     return found
 
 
@@ -38,6 +40,7 @@ def conditions(plan: Plan, versions: Mapping[str, str]) -> dict[str, Any]:
     """What a resumed run must share with the one that it goes on with, besides its settings."""
     return {
         "the span of its schedules in agent steps": plan.recipe.span_agent_steps,
+        "the kind of device": device_of(plan).kind,
         "the number of PyTorch threads": torch.get_num_threads(),
         "the processor's instructions": torch.backends.cpu.get_cpu_capability(),
         "versions": versions,

@@ -21,12 +21,12 @@ from typing import Any
 import torch
 from torch._C._distributed_c10d import TCPStore
 
-from .. import networks, recipes, settings
+from .. import devices, networks, recipes, settings
 from ..errors import RefusedError, refusals
 from ..parameters import Learners, join
 from ..processes import ParentLink
 from ..runners.supervise import LearnerProcesses, show_stack_when_asked
-from .placement import check_device, own_cores, under_torchrun
+from .placement import own_cores, under_torchrun
 from .plan import Plan, plan_from
 
 GLOO_INTERFACE = "GLOO_SOCKET_IFNAME"
@@ -41,7 +41,7 @@ Follow = Callable[[Plan, Learners], None]
 @refusals()
 def placed(plan: Plan) -> Plan:
     """The plan with the number of learners that torchrun started; refused if it cannot be."""
-    check_device(plan.run.device)
+    plan = settings.override(plan, {"device": devices.resolved(plan.run.device)})
     exchange = plan.recipe.exchange
     if under_torchrun():
         count = int(os.environ["WORLD_SIZE"])

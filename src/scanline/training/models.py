@@ -60,7 +60,7 @@ def load_initial(network: torch.nn.Module, run: Path) -> None:
 
 def build_learner(plan: Plan, spaces: Spaces, seed: int) -> LocalParameters:
     """Network, optimiser and, where the recipe has one, target, of a learner alone."""
-    network = build_network(plan, spaces, seed).to(device_of(plan, rank=0))
+    network = device_of(plan).place(build_network(plan, spaces, seed))
     options = learning_options(plan, spaces, network)
     return LocalParameters(network, plan.recipe.optimiser, **options)
 

@@ -7,15 +7,13 @@ cores to stay on. Knows no part and no way of starting processes.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import torch
-
-from .. import processes
-from ..errors import refusals
+from .. import devices, processes
+from ..devices import Device
 from ..recipes import Recipe
 from .plan import Plan
 
@@ -65,9 +63,7 @@ def own_cores(plan: Plan, rank: int) -> Iterator[None]:
     """Where cores are pinned, this thread and those that it starts stay on the learner's share."""
     granted = processes.granted_core_ids()
     if plan.run.pin_cores:
-        size = max(1, len(granted) // _learners_here(plan))
-        first = _local_rank(rank) * size % len(granted)
-        processes.bind(0, granted[first : first + size])
+        processes.bind(0, _share(plan, rank, granted))
     try:
         yield
     finally:
@@ -75,39 +71,20 @@ def own_cores(plan: Plan, rank: int) -> Iterator[None]:
             processes.bind(0, granted)
 
 
-@refusals()
-def check_device(name: str) -> None:
-    """Refuses a device that this machine does not have."""
-    kind, _, number = name.partition(":")
-    if kind not in _COUNTS or (number and not (kind == "cuda" and number.isdecimal())):
-        raise ValueError(f"device={name!r} is unknown; use cpu, cuda, cuda:N or mps.")
-    if not has_device(name):
-        there = [each for each, count in _COUNTS.items() if count()]
-        raise ValueError(
-            f"device={name!r} is not there: PyTorch {torch.__version__} finds "
-            f"{_COUNTS[kind]()} devices of kind {kind!r} on this machine; use {' or '.join(there)}."
-        )
+def _share(plan: Plan, rank: int, granted: Sequence[int]) -> Sequence[int]:
+    """Cores of one learner, next to its GPU where it has one: divided with those beside it."""
+    near = set(device_of(plan, rank).near_cores()) & set(granted)
+    cores = [core for core in granted if core in near] or granted
+    size = max(1, len(granted) // _learners_here(plan))
+    first = _local_rank(rank) * size % len(cores)
+    return cores[first : first + size]
 
 
-def has_device(name: str) -> bool:
-    """Whether this machine has a device of that name."""
-    kind, _, number = name.partition(":")
-    return int(number or 0) < _COUNTS[kind]()
-
-
-_COUNTS: Mapping[str, Callable[[], int]] = {
-    "cpu": lambda: 1,
-    "cuda": torch.cuda.device_count,
-    "mps": lambda: int(torch.backends.mps.is_available()),
-}
-"""Kinds of devices, and how many of each there are."""
-
-
-def device_of(plan: Plan, rank: int) -> str:
-    """`cuda` is one GPU after the other; a device with a number is that one for all."""
-    if plan.run.device != "cuda" or plan.learners == 1 or plan.recipe.exchange.is_central:
-        return plan.run.device
-    return f"cuda:{_local_rank(rank) % max(torch.cuda.device_count(), 1)}"
+def device_of(plan: Plan, rank: int = 0) -> Device:
+    """Learners take one device of a kind after the other; one with a number is for all."""
+    name = devices.resolved(plan.run.device)
+    number = _local_rank(rank) % devices.count(name)
+    return Device(name if ":" in name or name in ("cpu", "mps") else f"{name}:{number}")
 
 
 def _learners_here(plan: Plan) -> int:

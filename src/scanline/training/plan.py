@@ -50,8 +50,9 @@ class RunSettings:
     """Threads of the network's work; all cores when not given. PyTorch's sums depend on it."""
     kernels: networks.Kernels = "native"
     """Who does the matrix work on a CPU: our own kernels where they can, or PyTorch alone."""
-    device: str = "cpu"
-    """Where the network lives: cpu, cuda, cuda:1, mps."""
+    device: str = "auto"
+    """Where the network lives and learns: auto (cuda where there is one, else cpu), cpu, cuda,
+    cuda:1, mps."""
     reset: engines.ResetKind = "cached"
     """How a console starts anew: `ale` (exact) or `cached` (start states from a cache)."""
     mode: int | None = None

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from .. import engines, evaluation, protocols, random, settings
+from .. import devices, engines, evaluation, protocols, random, settings
 from ..engines import Engine
 from ..errors import refusals
 from ..evaluation import EvaluatedPolicy, EvaluationScores
@@ -25,7 +25,6 @@ from ..runs.checkpoint import CheckpointError, load_chosen
 from ..runs.evaluating import Evaluations
 from .context import engine_settings
 from .models import build_learner, policy_of
-from .placement import has_device
 from .plan import Plan, read_plan
 
 EVALUATION_SEED = 1_000_003
@@ -94,7 +93,7 @@ class LoadedPolicy:
     def __init__(
         self, plan: Plan, checkpoint_state: Mapping[str, Any], greedy: bool | None
     ) -> None:
-        if not has_device(plan.run.device):  # trained elsewhere
+        if not devices.is_there(plan.run.device):  # trained elsewhere
             plan = settings.override(plan, {"device": "cpu"})
         engine = evaluation_engine(plan, games=1, seed=EVALUATION_SEED)
         self.plan, self.spaces = plan, engine.spaces
