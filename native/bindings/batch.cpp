@@ -18,73 +18,13 @@
 #include "arrays.h"
 #include "game_choice_from.h"
 #include "screens.h"
+#include "step_targets.h"
 
 namespace scanline {
 namespace {
 
 using Clock = GameBatch::Environments::Clock;
 using Claim = GameBatch::Environments::Claim;
-
-const char* const kTenArrays = "out must be a tuple of the ten arrays of a step";
-
-// Keeps a Python object from any thread.
-std::shared_ptr<const void> kept(nb::object object) {
-  return {object.release().ptr(), [](const void* pointer) {
-            const nb::gil_scoped_acquire gil;
-            Py_DECREF(static_cast<PyObject*>(const_cast<void*>(pointer)));
-          }};
-}
-
-[[noreturn]] void refuse_rows(const char* name, i32 size, i32 wanted_bytes, size_t given,
-                              i32 given_bytes) {
-  refuse(std::string(name) + " must be an array of " + std::to_string(size) + " rows of " +
-         std::to_string(wanted_bytes) + " bytes, not of " + std::to_string(given) + " rows of " +
-         std::to_string(given_bytes) + ".");
-}
-
-// Arrays that a step is written to, which live as long as it does or a job writes to them.
-class StepTarget {
- public:
-  explicit StepTarget(nb::handle given) {
-    const nb::tuple out = tuple_of(given, 10, kTenArrays);
-    const Array<u8> frame(out[0], "frame"), final_frame(out[8], "final_frame"),
-        start_frames(out[9], "start_frames");
-    size_ = frame.shape().empty() ? 0 : frame.shape()[0];
-    const size_t frame_bytes = size_ ? frame.size() / size_ : 0;
-    const size_t start_bytes = size_ ? start_frames.size() / size_ : 0;
-    bytes_ = {static_cast<i32>(frame_bytes), static_cast<i32>(start_bytes)};
-    arrays_.frame = frame.rows(size_, frame_bytes);
-    arrays_.depth = column<u8>(out[1], "depth");
-    arrays_.reward = column<float>(out[2], "reward");
-    arrays_.raw_reward = column<float>(out[3], "raw_reward");
-    arrays_.terminated = column<bool>(out[4], "terminated");
-    arrays_.truncated = column<bool>(out[5], "truncated");
-    arrays_.life_lost = column<bool>(out[6], "life_lost");
-    arrays_.lives = column<i32>(out[7], "lives");
-    arrays_.final_frame = final_frame.rows(size_, frame_bytes);
-    arrays_.start_frames = start_frames.rows(size_, start_bytes);
-    arrays_.owner = kept(out);
-  }
-
-  // Refuses a group of other sizes.
-  const StepArrays& arrays(i32 size, const RowBytes& bytes) const {
-    if (size_ != static_cast<size_t>(size) || bytes_.frame != bytes.frame)
-      refuse_rows("frame", size, bytes.frame, size_, bytes_.frame);
-    if (bytes_.start_frames != bytes.start_frames)
-      refuse_rows("start_frames", size, bytes.start_frames, size_, bytes_.start_frames);
-    return arrays_;
-  }
-
- private:
-  template <class T>
-  T* column(nb::handle given, const char* name) const {
-    return Array<T>(given, name, {size_}).data();
-  }
-
-  size_t size_ = 0;
-  RowBytes bytes_;
-  StepArrays arrays_;
-};
 
 [[noreturn]] void raise(PyObject* type, const std::string& sentence) {
   PyErr_SetString(type, sentence.c_str());
@@ -157,13 +97,18 @@ class PyBatch {
           group);
   }
 
-  void send(int group, nb::handle actions, nb::object out) {
+  void send(int group, nb::handle actions, nb::object out, const StackTarget* target,
+            nb::object strengths) {
     check_group(group);
     const auto chosen = entries<const i64>(actions, "actions", envs().group_size());
+    const std::optional<Array<const float>> turns = strengths_if_any(strengths);
     const std::optional<StepArrays> arrays = arrays_if_any(out);
-    check(
-        without_gil([&] { return envs().send(group, chosen.data(), arrays ? &*arrays : nullptr); }),
-        group);
+    const StepArrays* into = arrays ? &*arrays : nullptr;
+    StackArrays stacks;
+    if (target != nullptr)
+      stacks = target->arrays(envs().group_size(), settings_.stack, envs().row_bytes().frame, into);
+    const GameBatch::Environments::Actions all{chosen.data(), turns ? turns->data() : nullptr};
+    check(without_gil([&] { return envs().send(group, all, into, stacks); }), group);
   }
 
   void recv(int group, nb::object out, double timeout_seconds) {
@@ -340,6 +285,16 @@ class PyBatch {
     return out.is_none() ? std::nullopt : std::optional<StepArrays>(arrays_from(out));
   }
 
+  std::optional<Array<const float>> strengths_if_any(const nb::object& given) {
+    if (given.is_none()) return std::nullopt;
+    const auto strengths = entries<const float>(given, "strengths", envs().group_size());
+    for (i32 i = 0; i < envs().group_size(); ++i) {
+      if (!(strengths.data()[i] >= 0.0f && strengths.data()[i] <= 1.0f))
+        refuse("strengths must lie in 0 to 1.");
+    }
+    return strengths;
+  }
+
   // `seeds` int64 [b] for ALE's generators; `keys` (low, high, first env id) for ours.
   std::vector<Seed> seeds_from(nb::object seeds, nb::object keys) {
     std::vector<Seed> all;
@@ -363,6 +318,9 @@ class PyBatch {
 
 void bind_batch(nb::module_& m) {
   nb::class_<StepTarget>(m, "StepTarget").def(nb::init<nb::handle>(), nb::arg("out"));
+  nb::class_<StackTarget>(m, "StackTarget")
+      .def(nb::init<nb::handle, int, nb::handle, nb::handle>(), nb::arg("ring"), nb::arg("newest"),
+           nb::arg("finals").none(), nb::arg("observations"));
   nb::class_<PyBatch>(m, "Batch")
       .def(nb::init<nb::list, std::vector<i32>, nb::dict, int, int>(), nb::arg("games"),
            nb::arg("games_of_envs"), nb::arg("settings"), nb::arg("num_groups") = 1,
@@ -371,7 +329,8 @@ void bind_batch(nb::module_& m) {
            nb::arg("seeds").none(), nb::arg("key").none(), nb::arg("resume") = false,
            nb::arg("timeout_seconds") = 600.0)
       .def("send", &PyBatch::send, nb::arg("group"), nb::arg("actions"),
-           nb::arg("out").none() = nb::none())
+           nb::arg("out").none() = nb::none(), nb::arg("stacks").none() = nb::none(),
+           nb::arg("strengths").none() = nb::none())
       .def("recv", &PyBatch::recv, nb::arg("group"), nb::arg("out").none() = nb::none(),
            nb::arg("timeout_seconds") = 60.0)
       .def("poll", &PyBatch::poll, nb::arg("timeout_seconds"))

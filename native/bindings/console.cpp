@@ -44,12 +44,15 @@ class PyConsole {
 
   void reset() { ale_->reset(); }
 
-  int act(int action) {
-    if (action < 0 || action >= static_cast<int>(games::kNumActions))
-      refuse("action=" + std::to_string(action) + " must be one of ALE's actions 0 to 17.");
+  int act(int action, int action_b, double strength, double strength_b) {
+    check_action("action", action);
+    check_action("action_b", action_b);
+    check_strength("strength", strength);
+    check_strength("strength_b", strength_b);
     const bool seen = watched_;
     watched_ = false;
-    return ale_->act(static_cast<u32>(action), seen);
+    return ale_->act(static_cast<u32>(action), static_cast<u32>(action_b),
+                     static_cast<float>(strength), static_cast<float>(strength_b), seen);
   }
 
   Screens ram() {
@@ -104,6 +107,17 @@ class PyConsole {
     return game < 0 ? row_without_game() : games::row_of(static_cast<games::GameId>(game));
   }
 
+  static void check_action(const char* name, int action) {
+    if (action < 0 || action >= static_cast<int>(games::kNumActions))
+      refuse(std::string(name) + "=" + std::to_string(action) +
+             " must be one of ALE's actions 0 to 17.");
+  }
+
+  static void check_strength(const char* name, double strength) {
+    if (!(strength >= 0.0 && strength <= 1.0))
+      refuse(std::string(name) + "=" + std::to_string(strength) + " must lie in 0 to 1.");
+  }
+
   void check_choice(int mode, int difficulty) const {
     if (mode >= 0 && !games::has_mode(row_, static_cast<u32>(mode)))
       refuse("mode=" + std::to_string(mode) + " is none of this game; see `modes`.");
@@ -142,7 +156,8 @@ void bind_console(nb::module_& m) {
            nb::arg("seed"), nb::arg("repeat_action_probability"), nb::arg("mode"),
            nb::arg("difficulty"))
       .def("reset", &PyConsole::reset)
-      .def("act", &PyConsole::act, nb::arg("action"))
+      .def("act", &PyConsole::act, nb::arg("action"), nb::arg("action_b") = 0,
+           nb::arg("strength") = 1.0, nb::arg("strength_b") = 1.0)
       .def("ram", &PyConsole::ram)
       .def("screen", &PyConsole::screen)
       .def("screen_gray", &PyConsole::screen_gray)

@@ -20,6 +20,7 @@
 
 #include "../env/slot.h"
 #include "../threads/fork_guard.h"
+#include "stack_arrays.h"
 #include "step_arrays.h"
 #include "thread_pool.h"
 
@@ -101,6 +102,7 @@ class Batch {
       g.work.jobs()[num_jobs++] = env;
     }
     g.owner = out.owner;
+    g.stacks = {};
     g.work.arm(num_jobs);
     if (num_jobs > 0) pool.submit(g.work, num_jobs);
     if (!pool.wait(g.work, deadline)) {
@@ -110,25 +112,37 @@ class Batch {
     return finished(g);
   }
 
-  // `out` may be null: the results then wait in the batch until they are received.
-  Outcome send(i32 group, const i64* actions, const StepArrays* out) {
+  struct Actions {
+    Actions(const i64* indices, const float* strengths = nullptr)
+        : indices(indices), strengths(strengths) {}
+    const i64* indices;      // [b]
+    const float* strengths;  // [b] of paddles, 0 to 1; null: all 1
+  };
+
+  // `out` may be null: the results then wait in the batch until they are received. With `stacks`,
+  // whose newest frames are those of `out`, observations are written as well.
+  Outcome send(i32 group, const Actions& actions, const StepArrays* out,
+               const StackArrays& stacks = {}) {
     ThreadPool& pool = *pool_;
     Group& g = this->group(group);
     Claim claim(*this, group);
     if (!claim) return {claim.status(), -1};
     const i32 first = group * group_size();
     for (i32 i = 0; i < group_size(); ++i) {
-      const Outcome outcome = check(first + i, actions[i]);
+      const Outcome outcome = check(first + i, actions.indices[i]);
       if (outcome.status != Status::kOk) return outcome;
     }
     for (i32 i = 0; i < group_size(); ++i) {
       const StepRow row =
           out != nullptr ? out->row(i, row_bytes_) : staging_.arrays().row(first + i, row_bytes_);
-      prepare(first + i, Kind::kStep, static_cast<u32>(actions[i]), row);
+      prepare(first + i, Kind::kStep, static_cast<u32>(actions.indices[i]), row);
+      if (actions.strengths != nullptr)
+        jobs_[static_cast<size_t>(first + i)].strength = actions.strengths[i];
       g.work.jobs()[i] = first + i;
     }
     g.staged = out == nullptr;
     if (out != nullptr) g.owner = out->owner;
+    g.stacks = stacks;
     g.work.arm(group_size());
     // Between the two: a poll in another thread must neither miss the end nor see the last one's.
     claim.leave(Phase::kSent);
@@ -215,6 +229,7 @@ class Batch {
   struct Job {
     StepRow row{};
     u32 action = 0;
+    float strength = 1.0f;
     Kind kind = Kind::kStep;
     bool loads = false;  // begin with a console loaded anew, from `seed`
     Seed seed;
@@ -226,6 +241,7 @@ class Batch {
     std::atomic<Phase> phase{Phase::kRest};
     bool staged = false;
     std::shared_ptr<const void> owner;  // of the arrays that jobs write to
+    StackArrays stacks;                 // what the jobs at hand write besides
   };
 
   Group& group(i32 number) { return *groups_[static_cast<size_t>(number)]; }
@@ -252,12 +268,14 @@ class Batch {
     job.row = row;
     job.action = action;
     job.kind = kind;
+    job.strength = 1.0f;
     job.loads = false;
   }
 
   // All jobs are done: lets go of the arrays and throws what a job threw.
   static Outcome finished(Group& group) {
     group.owner = nullptr;
+    group.stacks.owner = nullptr;
     if (group.work.error) std::rethrow_exception(std::exchange(group.work.error, nullptr));
     return {};
   }
@@ -276,6 +294,7 @@ class Batch {
     const Job& job = jobs_[static_cast<size_t>(env)];
     Episode<Env>& episode = slot(env).episode;
     if (job.loads) slot(env).load(job.seed);
+    slot(env).env.set_strength(job.strength);
     switch (job.kind) {
       case Kind::kStep:
         episode.step(job.action, job.row, scratch);
@@ -287,6 +306,10 @@ class Batch {
         episode.restart(job.row, scratch);
         break;
     }
+    const StackArrays& stacks = group(env / group_size()).stacks;
+    if (stacks.observations != nullptr)
+      stacks.write(env % group_size(), group_size(), job.row, static_cast<size_t>(row_bytes_.frame),
+                   slot(env).rules->settings);
   }
 
   Slots slots_;

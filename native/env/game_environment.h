@@ -58,8 +58,10 @@ class GameEnvironment {
     recording_ = false;
     ale_->reset();
   }
+  // How far the actions that follow turn a paddle, 0 to 1 of what a button does.
+  void set_strength(float strength) { strength_ = strength; }
   i32 act(u32 action, bool seen) {
-    const i32 reward = ale_->act(action, seen || recording_);
+    const i32 reward = ale_->act(action, games::kNoop, strength_, 1.0f, seen || recording_);
     if (recording_) record_picture();
     return reward;
   }
@@ -111,6 +113,7 @@ class GameEnvironment {
 
   std::shared_ptr<const GameVariant> variant_;
   std::optional<Ale> ale_;
+  float strength_ = 1.0f;
   bool recording_ = false;
   std::vector<u8> recorded_;
 };

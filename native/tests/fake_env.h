@@ -40,6 +40,8 @@ struct FakeEnv {
     if (logs) log += 'R';
   }
 
+  void set_strength(float) {}
+
   i32 act(u32 action, bool seen) {
     if (game_over()) return 0;
     while (open && !open->load()) std::this_thread::yield();

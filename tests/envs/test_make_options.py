@@ -159,3 +159,26 @@ def test_spec_makes_an_equal_environment() -> None:
     assert make(["pong", "qbert"], 2).spec is None
     envs.close()
     again.close()
+
+
+def test_a_batch_is_stepped_as_ale_pys() -> None:
+    """`reset` gives the first batch; each step acts for the last one and gives the next."""
+    envs, whole = (make("pong", 4, seed=3, **own) for own in ({"batch_size": 2}, {}))
+    observations, info = envs.reset()
+    wanted = [whole.reset()[0]] + [whole.step(np.full(4, 2))[0] for _ in range(3)]
+    assert observations in envs.observation_space
+    assert info["env_id"].tolist() == [0, 1]
+    np.testing.assert_array_equal(observations, wanted[0][:2])
+    observations, rewards, _, _, info = envs.step(np.full(2, 2))
+    np.testing.assert_array_equal(observations, wanted[0][2:])  # the start of the others
+    assert info["env_id"].tolist() == [2, 3]
+    assert not rewards.any()
+    steps = np.zeros(2, int)
+    while steps.min() < 3:
+        observations, *_, info = envs.step(np.full(2, 2))
+        group = info["env_id"][0] // 2
+        steps[group] += 1
+        if steps[group] <= 3:
+            np.testing.assert_array_equal(observations, wanted[steps[group]][info["env_id"]])
+    envs.close()
+    whole.close()

@@ -73,7 +73,7 @@ def test_data_equal_gymnasiums_own_vector_environment(
             np.testing.assert_array_equal(result[4]["_final_obs"], info["_final_obs"])
             np.testing.assert_array_equal(result[4]["_final_info"], info["_final_info"])
     assert ends > 4
-    assert observations.shape == (NUM_ENVS, 4, 10, 10)
+    assert observations.shape == (batch_size, 4, 10, 10)
 
 
 @pytest.mark.parametrize("mode", MODES)

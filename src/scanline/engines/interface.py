@@ -1,8 +1,9 @@
 """What an engine is: environments in groups, stepped by `send` and `recv`.
 
 Takes actions per group; writes frames, rewards and ends into arrays that the caller owns.
-Knows nothing of networks, samplers or stores, and never builds a frame stack: it gives the newest
-frame and how many frames of the stack are valid.
+Knows nothing of networks, samplers or stores. It gives the newest frame and how many frames of the
+stack are valid; observations are built by whoever wants them, or, where the engine can, by the
+threads that step (`StackingEngine`).
 
 Groups are the unit of waiting. Lockstep is one group, alternating sampling two, and a dynamic
 schedule many small ones with `poll`: one interface serves all three.
@@ -16,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -185,3 +186,31 @@ class Engine(Protocol):
 
     def close(self) -> None:
         """Frees threads, processes and shared memory; may be called twice."""
+
+
+class StackArrays(NamedTuple):
+    """Where an engine writes observations [b, S, ...] of a step, and the frames they are made of.
+    All are uint8 and C-contiguous."""
+
+    ring: Array  # [S, b, ...frame] the group's newest frames
+    newest: int  # the ring's entry that is the step's `StepArrays.frame`
+    finals: Array | None  # [b, S, ...frame] last observations where an episode or a life ended
+    observations: Array  # [b, S, ...frame]
+
+
+@runtime_checkable
+class StackingEngine(Engine, Protocol):
+    """An engine that also builds observations, in the threads that step."""
+
+    def send_stacked(
+        self,
+        group: int,
+        actions: Array,
+        strengths: Array | None,
+        out: StepArrays,
+        stacks: StackArrays,
+    ) -> None:
+        """As `send`; what `stacks` names is written when `recv` returns.
+
+        Strengths, float32 [b] of 0 to 1, say how far actions turn a paddle; None for all the way.
+        """

@@ -11,15 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from .. import random
-from .._native import Batch, StepTarget
+from .._native import Batch, StackTarget, StepTarget
 from ..processes import granted_cores
 from ..records import Array, Spaces, StepArrays
-from .interface import Engine, EngineError, EngineSettings
+from .interface import Engine, EngineError, EngineSettings, StackArrays
 from .rules import (
     GroupCalls,
     Supported,
@@ -81,15 +82,17 @@ class NativeEngine:
             raise EngineError(str(error)) from error
 
     def send(self, group: int, actions: Array, out: StepArrays | None = None) -> None:
-        self._calls.send(group)
-        target = None if out is None else self._target(out)
-        try:
-            self._batch.send(group, np.ascontiguousarray(actions, np.int64), target)
-        except BaseException:
-            self._calls.send_failed(group)
-            raise
-        if target is not None:
-            self._in_flight[group] = target
+        self._send(group, actions, None if out is None else self._target(out))
+
+    def send_stacked(
+        self,
+        group: int,
+        actions: Array,
+        strengths: Array | None,
+        out: StepArrays,
+        stacks: StackArrays,
+    ) -> None:
+        self._send(group, actions, self._target(out), StackTarget(*stacks), strengths)
 
     def recv(self, group: int, out: StepArrays) -> None:
         target = self._target(out)
@@ -143,6 +146,22 @@ class NativeEngine:
     def close(self) -> None:
         if self._calls.close():
             del self._batch
+
+    def _send(
+        self,
+        group: int,
+        actions: Array,
+        target: StepTarget | None,
+        *further: Any,
+    ) -> None:
+        self._calls.send(group)
+        try:
+            self._batch.send(group, np.ascontiguousarray(actions, np.int64), target, *further)
+        except BaseException:
+            self._calls.send_failed(group)
+            raise
+        if target is not None:
+            self._in_flight[group] = target
 
     def _target(self, out: StepArrays) -> StepTarget:
         """The arrays as threads take them, in the order of their fields; made once for each."""

@@ -47,9 +47,15 @@ class Console:
         """ALE's reset_game."""
         self._native.reset()
 
-    def act(self, action: int) -> int:
-        """One frame with one of ALE's actions, 0 to 17; gives its reward."""
-        return int(self._native.act(action))
+    def act(
+        self, action: int, action_b: int = 0, *, strength: float = 1.0, strength_b: float = 1.0
+    ) -> int:
+        """One frame with one of ALE's actions, 0 to 17; gives its reward.
+
+        `action_b` is the second player's, for games in a mode of two players. A strength, 0 to 1,
+        says how far an action turns a paddle; joysticks know none.
+        """
+        return int(self._native.act(action, action_b, strength, strength_b))
 
     def ram(self) -> Array:
         """[128] uint8."""

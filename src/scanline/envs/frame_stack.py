@@ -3,8 +3,9 @@
 Gives the engine the arrays to write a step to; gives observations [b, S, ...] with the protocol's
 padding. Knows nothing of actions, rewards or Gymnasium.
 
-The engine writes each frame once into a buffer longer than the stack, so that the window slides
-over it, and only every so many steps its last frames move back to the front.
+Frames lie in a ring of S entries, and each is written once. Engines with threads of their own turn
+the ring into observations there (native/cpu/stack_arrays.h); `keep_finals`, `pad` and `write` do
+the same for all others.
 """
 
 from __future__ import annotations
@@ -15,76 +16,100 @@ import numpy as np
 import torch
 
 from .. import stacks
+from ..engines.interface import StackArrays
 from ..records import Array, Spaces, StepArrays
-
-_SPARE_STEPS = 12
-"""Steps between two moves to the front: more cost memory, fewer cost copies."""
 
 
 class FrameStack:
-    """A sliding window of S frames for the environments of one group.
+    """A ring of S frames for the environments of one group.
 
-    Where an episode has just begun, `write` replaces the older frames, which are those of the
-    episode before; `write_final` needs them, so it comes first.
+    Where an episode has just begun, `pad` replaces the older frames, which are those of the episode
+    before; `keep_finals` needs them, so it comes first.
     """
 
     def __init__(self, spaces: Spaces, arrays: StepArrays) -> None:
         """`arrays`: where the group's steps are written, but for their frames."""
-        self._stack, self._rule = spaces.stack, spaces.stack_padding
-        self._frames = np.zeros(
-            (spaces.stack + _SPARE_STEPS, *arrays.frame.shape), arrays.frame.dtype
-        )
-        self._arrays = [replace(arrays, frame=frame) for frame in self._frames]
+        self._rule = spaces.stack_padding
+        self._ring = np.zeros((spaces.stack, *arrays.frame.shape), arrays.frame.dtype)
+        self._arrays = [replace(arrays, frame=frame) for frame in self._ring]
         self._newest = spaces.stack - 1
-        self._depth, self._start_frames = arrays.depth, arrays.start_frames
+        self.finals = np.zeros((len(arrays.depth), *spaces.observation_shape), self._ring.dtype)
+        """Last observations [b, S, ...] where the last step ended an episode or a life."""
 
     @property
     def arrays(self) -> StepArrays:
-        """Where an engine writes a reset, or, after `advance`, a step."""
+        """Where an engine writes a reset, or the step that was sent."""
         return self._arrays[self._newest]
 
+    @property
+    def next_arrays(self) -> StepArrays:
+        """Where an engine writes the step that is sent next."""
+        return self._arrays[self._next]
+
+    def next_stack(self, observations: Array, *, with_finals: bool) -> StackArrays:
+        """The same, for an engine that builds observations: into the caller's array."""
+        return StackArrays(
+            self._ring, self._next, self.finals if with_finals else None, observations
+        )
+
     def advance(self) -> None:
-        """Makes room for the frame of the next step, which becomes the newest."""
-        self._newest += 1
-        if self._newest == len(self._frames):
-            kept = self._stack - 1
-            self._frames[:kept] = self._frames[self._newest - kept : self._newest]
-            self._newest = kept
+        """The step has been sent: its frame is the newest, and the oldest one is gone."""
+        self._newest = self._next
+
+    def keep_finals(self) -> None:
+        """Notes the last observations of what the step just written has ended."""
+        step = self.arrays
+        ended = step.terminated | step.truncated
+        over = np.flatnonzero(ended | step.life_lost)
+        if over.size:
+            self.finals[over] = self._window(over)
+            self.finals[ended, -1] = step.final_frame[ended]
+
+    def pad(self) -> None:
+        """Fills the stacks of episodes that have just begun."""
+        new = np.flatnonzero(self.arrays.depth < min(2, len(self._ring)))
+        if new.size:
+            self._ring[np.ix_(self._order, new)] = self._padded(new).swapaxes(0, 1)
 
     def write(self, out: Array) -> None:
         """Observations [b, S, ...] after the newest frame, into the caller's array."""
-        new = np.flatnonzero(self._depth < min(2, self._stack))
-        if new.size:
-            self._window()[:, new] = self._padded(new).swapaxes(0, 1)
         # By NumPy: torch would copy with all its threads, and wait for them on a busy machine.
-        np.copyto(out, self._window().swapaxes(0, 1))
-
-    def write_final(self, out: Array, ended: Array) -> None:
-        """The same, but the last observations of the episodes that just ended, mask [b]."""
-        np.copyto(out, self._window().swapaxes(0, 1))
-        out[ended, -1] = self.arrays.final_frame[ended]
+        for place, entry in enumerate(self._order):
+            out[:, place] = self._ring[entry]
 
     def window_of(self, row: int) -> bytes:
         """The S newest frames of one environment, as last written."""
-        return self._window()[:, row].tobytes()
+        return bytes(self._ring[self._order, row].tobytes())
 
     def load_window(self, row: int, depth: int, window: bytes) -> None:
-        frames = self._window()[:, row]
-        frames[...] = np.frombuffer(window, frames.dtype).reshape(frames.shape)
-        self._depth[row] = depth
-        self._start_frames[row] = frames[: self._start_frames.shape[1]]
+        frames = np.frombuffer(window, self._ring.dtype).reshape(self.finals.shape[1:])
+        self._ring[self._order, row] = frames
+        step = self.arrays
+        step.depth[row] = depth
+        step.start_frames[row] = frames[: step.start_frames.shape[1]]
 
-    def _window(self) -> Array:
-        window: Array = self._frames[self._newest - self._stack + 1 : self._newest + 1]
+    @property
+    def _next(self) -> int:
+        return (self._newest + 1) % len(self._ring)
+
+    @property
+    def _order(self) -> Array:
+        """Entries of the ring, the oldest first."""
+        order: Array = (self._next + np.arange(len(self._ring))) % len(self._ring)
+        return order
+
+    def _window(self, rows: Array) -> Array:
+        """Frames [rows, S, ...], oldest first, not padded."""
+        window: Array = self._ring[np.ix_(self._order, rows)].swapaxes(0, 1)
         return window
 
     def _padded(self, rows: Array) -> Array:
         """Observations [rows, S, ...] of episodes that have just begun."""
-        given = torch.from_numpy(self._start_frames[rows])
+        given = torch.from_numpy(self.arrays.start_frames[rows])
         starts = stacks.SparseFrames(tuple(given.shape[1:]), given.dtype, len(rows))
         starts.append(0, torch.arange(len(rows)), given)
         padding = stacks.Padding(self._rule, starts)
-        window = torch.from_numpy(self._window()[:, rows])
-        depth = torch.from_numpy(self._depth[rows])
+        window = torch.from_numpy(self._window(rows)).swapaxes(0, 1)
+        depth = torch.from_numpy(self.arrays.depth[rows])
         observations: Array = stacks.build(window, depth, padding).numpy()
         return observations

@@ -49,6 +49,10 @@ def make(
     (environments that `recv` gives at a time), and those of `Protocol`, also as the peers spell
     them: frameskip, frame_stack, noop_max, episodic_life, repeat_action_probability,
     obs_type='ram', ... With render_mode='rgb_array' `render` gives the consoles' screens.
+
+    With continuous=True an action is (radius, angle, fire), float32, as in ale-py: a direction is
+    pressed where its part of the radius exceeds `continuous_action_threshold`, 0.5 when not given,
+    and the radius is how far a paddle is turned.
     """
     name = default_name(game) if engine is None else engine
     named = {"num_envs": num_envs, "engine": engine, "protocol": protocol, **options}
@@ -58,6 +62,7 @@ def make(
     if batch_size := options.pop("batch_size", None):
         own["num_groups"] = _num_groups(num_envs, batch_size)
     autoreset = _autoreset(autoreset_mode)
+    polar_threshold = _polar_threshold(name, options)
     try:
         if name == "native" and _actions_differ(game):
             options.setdefault("full_action_space", True)
@@ -67,9 +72,22 @@ def make(
         )
     except ValueError as error:
         raise OptionError(str(error)) from error
-    envs = EngineVectorEnv(build(name, settings), render_mode)
+    envs = EngineVectorEnv(build(name, settings), render_mode, polar_threshold)
     envs.spec = spec_of(game, {**named, "autoreset_mode": MODES[autoreset]})
     return envs
+
+
+def _polar_threshold(engine: str, options: dict[str, Any]) -> float | None:
+    """Takes what continuous actions need from the options; None for discrete ones."""
+    threshold = float(options.pop("continuous_action_threshold", 0.5))
+    if not options.pop("continuous", False):
+        return None
+    if engine != "native":
+        raise ValueError(f"Engine {engine!r} has no continuous actions; use engine='native'.")
+    if not 0 <= threshold <= 1:
+        raise ValueError(f"continuous_action_threshold={threshold} must lie in 0 to 1.")
+    options["full_action_space"] = True
+    return threshold
 
 
 def _num_groups(num_envs: int, batch_size: int) -> int:

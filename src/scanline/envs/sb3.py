@@ -30,6 +30,7 @@ class Sb3VecEnv(VecEnv):
         self.envs = make(game, num_envs, autoreset_mode="same-step", **options)
         self._buffers = (self.envs.buffers(), self.envs.buffers())
         self._turn = 0
+        self._actions: Array = np.zeros(0)
         super().__init__(
             num_envs, self.envs.single_observation_space, self.envs.single_action_space
         )
@@ -41,7 +42,7 @@ class Sb3VecEnv(VecEnv):
         return observations
 
     def step_async(self, actions: Array) -> None:
-        self.envs.send(actions)
+        self._actions = actions
 
     def step_wait(self) -> tuple[Array, Array, Array, list[dict[str, Any]]]:
         """Observations [N, S, H, W], rewards, dones, and a dictionary per environment.
@@ -50,7 +51,7 @@ class Sb3VecEnv(VecEnv):
         `TimeLimit.truncated`; where a whole game ended also `episode`, its score and length.
         """
         out = self._next_buffers()
-        *_, info = self.envs.recv(out)
+        *_, info = self.envs.step(self._actions, out)
         dones = out.terminations | out.truncations
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
         for env in np.flatnonzero(dones):

@@ -51,7 +51,9 @@ class SingleEnv(gymnasium.Env[Array, np.int64]):
         self._is_reset = True
         return observations[0], _first(info)
 
-    def step(self, action: np.int64 | int) -> tuple[Array, float, bool, bool, dict[str, Any]]:
+    def step(
+        self, action: np.int64 | int | Array
+    ) -> tuple[Array, float, bool, bool, dict[str, Any]]:
         observations, rewards, terminated, truncated, info = self._envs.step(np.asarray([action]))
         own = _first(info)
         if KEY in own:

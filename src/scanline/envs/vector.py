@@ -4,26 +4,38 @@ Takes actions of all environments, or of whole groups by `send` and `recv`; give
 observations [N, S, H, W], rewards, ends and infos in Gymnasium's form.
 Knows any engine by its interface, and no sampler: training does not go through it.
 
+With fewer environments in a batch than there are, it is asynchronous as ale-py's: `reset` gives the
+first batch, and each `step` acts for the batch given last and gives the next one that is ready.
+
 Arrays that it gives are fresh and stay valid; with `out` it writes into the caller's own.
 A lost life counts as `terminated` where the protocol says that it ends the return.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any, NamedTuple
 
 import numpy as np
 from gymnasium.error import ClosedEnvironmentError, ResetNeeded
-from gymnasium.spaces import Box, Discrete
+from gymnasium.spaces import Box, Discrete, Space
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from ..engines.interface import Autoreset, Engine, EngineError, check_whole
+from ..engines.interface import Autoreset, Engine, EngineError, StackingEngine, check_whole
 from ..engines.snapshots import COUNT, FLAG, LIVES, SCORE, Bound, pack, unpack
 from ..records import Array, Spaces, StepArrays
+from .arguments import (
+    Actions,
+    checked_actions,
+    checked_groups,
+    checked_mask,
+    checked_render_mode,
+    polar_actions,
+    polar_space,
+)
+from .episodes import EpisodeTotals
 from .frame_stack import FrameStack
 from .recorders import episode_key
 
@@ -49,47 +61,18 @@ class StepBuffers(NamedTuple):
 Results = tuple[Array, Array, Array, Array, dict[str, Any]]
 
 
-class EpisodeTotals:
-    """Score, length in agent steps and start time of the episodes under way, for `info`.
-
-    A lost life ends no episode here: scores are of whole games.
-    """
-
-    def __init__(self, num_envs: int) -> None:
-        self.score = np.zeros(num_envs, np.float64)
-        self.length = np.zeros(num_envs, np.int64)
-        self.waits = np.zeros(num_envs, np.bool_)  # ended, and the next step only resets
-        self._started = np.zeros(num_envs, np.float64)
-
-    def restart(self, rows: slice, mask: Array | None = None) -> None:
-        where = slice(None) if mask is None else mask
-        for column in (self.score, self.length, self.waits):
-            column[rows][where] = 0
-        self._started[rows][where] = time.perf_counter()
-
-    def add_step(
-        self, rows: slice, raw_reward: Array, ended: Array, waits: bool
-    ) -> dict[str, Array] | None:
-        """Gives return, length and time {r, l, t}, zero where none ended, if any episode did."""
-        self.score[rows] += raw_reward
-        self.length[rows] += ~self.waits[rows]
-        self.waits[rows] = ended & waits
-        if not ended.any():
-            return None
-        seconds = time.perf_counter() - self._started[rows]
-        columns = {"r": self.score[rows], "l": self.length[rows], "t": seconds}
-        episode = {name: np.where(ended, column, 0) for name, column in columns.items()}
-        self.restart(rows, ended)
-        self.waits[rows] = ended & waits
-        return episode
-
-
 class EngineVectorEnv(VectorEnv[Array, Array, Array]):
     """All environments of an engine; `scanline.make` builds it."""
 
-    def __init__(self, engine: Engine, render_mode: str | None = None) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        render_mode: str | None = None,
+        polar_threshold: float | None = None,
+    ) -> None:
+        """With `polar_threshold` actions are continuous; see `arguments.polar_actions`."""
         settings, spaces = engine.settings, engine.spaces
-        self.render_mode = _checked_render_mode(render_mode, engine)
+        self.render_mode = checked_render_mode(render_mode, engine)
         self.engine, self.protocol = engine, settings.protocol
         self.num_envs, self.batch_size = settings.num_envs, settings.group_size
         self.metadata = {
@@ -98,7 +81,10 @@ class EngineVectorEnv(VectorEnv[Array, Array, Array]):
             "render_fps": max(1, FRAMES_PER_SECOND // settings.protocol.frame_skip),
         }
         self.single_observation_space = _observation_space(spaces)
-        self.single_action_space = Discrete(spaces.num_actions)
+        self.single_action_space: Space[Any] = (
+            Discrete(spaces.num_actions) if polar_threshold is None else polar_space()
+        )
+        self._polar_threshold = polar_threshold
         # As ale-py has it: those of a batch, which with `batch_size` is a part of the environments.
         self.observation_space = batch_space(self.single_observation_space, self.batch_size)
         self.action_space = batch_space(self.single_action_space, self.batch_size)
@@ -110,64 +96,76 @@ class EngineVectorEnv(VectorEnv[Array, Array, Array]):
         self._everywhere = np.ones(self.num_envs, np.bool_)
         self._everywhere.setflags(write=False)  # every info shares it
         self._is_reset = False
+        self._stacking = engine if isinstance(engine, StackingEngine) else None
+        self._observed: dict[int, Array] = {}  # what the engine builds for groups in flight
+        self._unread: list[int] = []  # groups whose start has not been given
+        self._given = 0  # the group that was given last
 
     def buffers(self, num: int | None = None) -> StepBuffers:
         """Fresh arrays for `step(..., out=...)`; for `recv(out=...)` give `batch_size`."""
-        num, spaces = self.num_envs if num is None else num, self.engine.spaces
-        return StepBuffers(
-            np.empty((num, *spaces.observation_shape), spaces.frame_dtype),
-            np.empty(num, np.float32),
-            np.empty(num, np.bool_),
-            np.empty(num, np.bool_),
-        )
+        return self._fresh(self.num_envs if num is None else num, None)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Array, dict[str, Any]]:
-        """New episodes in all environments, or where `options["reset_mask"]` says."""
+        """New episodes in all environments, or where `options["reset_mask"]` says.
+
+        Gives all observations; without a mask those of the first batch, where a batch is a part of
+        the environments: `recv` and `step` give the others.
+        """
         self._refuse_closed()
         if seed is not None:
             check_whole("seed", seed, 0)
-        mask = _checked_mask(options or {}, self.num_envs)
+        mask = checked_mask(options or {}, self.num_envs)
         if mask is not None and not self._is_reset:
             raise ResetNeeded("Call reset() for all environments before a reset with a mask.")
         for group, stack in enumerate(self._stacks):
             own = None if mask is None else mask[self.engine.settings.rows(group)]
             if own is None or own.any():
                 self.engine.reset(group, stack.arrays, own, seed)
+                stack.pad()
         self._totals.restart(self._all, mask)
         self._is_reset = True
-        return self._observations(), self._dense_info(self._all)
+        rows = self._all
+        if mask is None:
+            self._given, self._unread = 0, list(range(1, len(self._stacks)))
+            rows = self.engine.settings.rows(0)
+        return self._observations(rows), self._dense_info(rows)
 
     def step(self, actions: Array, out: StepBuffers | None = None) -> Results:
-        """One agent step of every environment; fills `out` if given."""
-        self.send(actions)
-        for group in range(len(self._stacks)):
-            self._receive(group)
-        return self._results(self._all, out)
+        """One agent step of every environment, or, given a batch's actions where a batch is a part
+        of them, of the batch that was given last; fills `out` if given."""
+        if self.batch_size < self.num_envs and len(actions) == self.batch_size:
+            rows = self.engine.settings.rows(self._given)
+            self.send(actions, np.arange(rows.start, rows.stop))
+            return self.recv(out)
+        filled = self.buffers() if out is None else out
+        size = self.batch_size
+        parts = [filled.observations[n : n + size] for n in range(0, self.num_envs, size)]
+        self._send(actions, None, parts)
+        for group, part in enumerate(parts):
+            self._receive(group, part)
+        return self._results(self._all, filled)
 
     def send(self, actions: Array, env_ids: Array | None = None) -> None:
         """Sends actions to whole groups of `batch_size` environments; returns at once."""
-        self._refuse_closed()
-        if not self._is_reset:
-            raise ResetNeeded("Call reset() before the first step.")
-        chosen, groups = _checked_groups(env_ids, self.num_envs, self.batch_size)
-        checked = _checked_actions(actions, len(chosen), self.engine.spaces.num_actions)
-        parts = checked[np.argsort(chosen)].reshape(len(groups), self.batch_size)
-        for group, part in zip(groups, parts, strict=True):
-            self.engine.send(group, part)
+        self._send(actions, env_ids, None)
 
     def recv(self, out: StepBuffers | None = None) -> Results:
         """The results of the first group that is ready, whose numbers are `info["env_id"]`."""
         self._refuse_closed()
-        group = 0
-        if len(self._stacks) > 1:
-            ready = self.engine.poll(self.engine.settings.wait_seconds)
-            if not ready:
-                raise EngineError("No group has results; send actions before recv.")
-            group = ready[0]
-        self._receive(group)
-        return self._results(self.engine.settings.rows(group), out)
+        is_start = bool(self._unread)
+        group = self._unread.pop(0) if is_start else self._ready_group()
+        rows = self.engine.settings.rows(group)
+        filled = self._fresh(self.batch_size, self._observed.get(group)) if out is None else out
+        self._given = group
+        if is_start:
+            self._stacks[group].write(filled.observations)
+            for column in filled[1:]:
+                column[...] = 0
+            return (*filled, self._dense_info(rows))
+        self._receive(group, filled.observations)
+        return self._results(rows, filled)
 
     def render(self) -> tuple[Array, ...]:
         """The screen of every console in colour, uint8 [H, 160, 3] each; H is 210 for most."""
@@ -197,20 +195,75 @@ class EngineVectorEnv(VectorEnv[Array, Array, Array]):
             self._totals.length[env] = header["length"]
             self._totals.waits[env] = header["waits"]
             self._steps.lives[env] = header["lives"]
-        self._is_reset = True
-        return self._observations()
+        self._is_reset, self._given, self._unread = True, 0, []
+        return self._observations(self._all)
 
     def close_extras(self, **kwargs: Any) -> None:
         self.engine.close()
 
-    def _receive(self, group: int) -> None:
-        stack = self._stacks[group]
-        stack.advance()
-        self.engine.recv(group, stack.arrays)
+    def _fresh(self, num: int, observations: Array | None) -> StepBuffers:
+        """Arrays of their own, but for observations that there are already."""
+        shape, dtype = self.engine.spaces.observation_shape, self.engine.spaces.frame_dtype
+        found = np.empty((num, *shape), dtype) if observations is None else observations
+        flags = np.empty(num, np.bool_), np.empty(num, np.bool_)
+        return StepBuffers(found, np.empty(num, np.float32), *flags)
 
-    def _results(self, rows: slice, out: StepBuffers | None) -> Results:
+    def _send(self, actions: Any, env_ids: Any, into: Sequence[Array] | None) -> None:
+        """`into`: for each group, where its observations go, if that is known by now."""
+        self._refuse_closed()
+        if not self._is_reset:
+            raise ResetNeeded("Call reset() before the first step.")
+        chosen, groups = checked_groups(env_ids, self.num_envs, self.batch_size)
+        checked = self._checked(actions, len(chosen))
+        places = np.argsort(chosen).reshape(len(groups), self.batch_size)
+        for group, own in zip(groups, places, strict=True):
+            self._send_group(group, checked.part(own), None if into is None else into[group])
+        self._unread = [group for group in self._unread if group not in groups]
+
+    def _checked(self, actions: Any, num: int) -> Actions:
+        if self._polar_threshold is None:
+            return checked_actions(actions, num, self.engine.spaces.num_actions)
+        return polar_actions(actions, num, self._polar_threshold)
+
+    def _send_group(self, group: int, actions: Actions, into: Array | None) -> None:
+        stack, spaces = self._stacks[group], self.engine.spaces
+        if self._stacking is None:
+            self.engine.send(group, actions.indices, stack.next_arrays)
+        else:
+            if into is None or not into.flags.c_contiguous or into.dtype != spaces.frame_dtype:
+                into = self._fresh(self.batch_size, None).observations
+            stacks = stack.next_stack(into, with_finals=self._keeps_finals)
+            self._stacking.send_stacked(group, *actions, stack.next_arrays, stacks)
+            self._observed[group] = into
+        stack.advance()
+
+    def _ready_group(self) -> int:
+        if len(self._stacks) == 1:
+            return 0
+        ready = self.engine.poll(self.engine.settings.wait_seconds)
+        if not ready:
+            raise EngineError("No group has results; send actions before recv.")
+        return ready[0]
+
+    def _receive(self, group: int, into: Array) -> None:
+        """Waits for a group; its observations are then in the caller's array."""
+        stack = self._stacks[group]
+        self.engine.recv(group, stack.arrays)
+        built = self._observed.pop(group, None)
+        if built is None:
+            if self._keeps_finals:
+                stack.keep_finals()
+            stack.pad()
+            stack.write(into)
+        elif built is not into:
+            np.copyto(into, built)
+
+    @property
+    def _keeps_finals(self) -> bool:
+        return self.engine.settings.autoreset == "same-step"
+
+    def _results(self, rows: slice, filled: StepBuffers) -> Results:
         steps = self._steps
-        filled = self.buffers(rows.stop - rows.start) if out is None else out
         np.copyto(filled.rewards, steps.reward[rows])
         np.copyto(filled.terminations, steps.terminated[rows])
         if self.engine.spaces.life_loss_ends_return:
@@ -218,13 +271,11 @@ class EngineVectorEnv(VectorEnv[Array, Array, Array]):
         np.copyto(filled.truncations, steps.truncated[rows])
         info = self._dense_info(rows)
         self._add_ends(info, rows, filled)
-        for stack, own in self._stacks_of(rows):
-            stack.write(filled.observations[own])
         return (*filled, info)
 
-    def _observations(self) -> Array:
-        observations = self.buffers().observations
-        for stack, own in self._stacks_of(self._all):
+    def _observations(self, rows: slice) -> Array:
+        observations = self.buffers(rows.stop - rows.start).observations
+        for stack, own in self._stacks_of(rows):
             stack.write(observations[own])
         return observations
 
@@ -250,23 +301,23 @@ class EngineVectorEnv(VectorEnv[Array, Array, Array]):
         return info
 
     def _add_ends(self, info: dict[str, Any], rows: slice, filled: StepBuffers) -> None:
-        steps, autoreset = self._steps, self.engine.settings.autoreset
+        steps = self._steps
         ended = steps.terminated[rows] | steps.truncated[rows]
-        waits = autoreset == "next-step"
+        waits = self.engine.settings.autoreset == "next-step"
         episode = self._totals.add_step(rows, steps.raw_reward[rows], ended, waits)
         key = "episode" if episode is None else episode_key(self)
         ends = {} if episode is None else {key: episode, f"_{key}": ended}
         info.update(ends)
         over = filled.terminations | filled.truncations
-        if autoreset == "same-step" and over.any():
-            info["final_obs"], info["_final_obs"] = self._final(rows, ended), over
+        if self._keeps_finals and over.any():
+            info["final_obs"], info["_final_obs"] = self._final(rows, filled, over), over
             info["final_info"], info["_final_info"] = ends, over
 
-    def _final(self, rows: slice, ended: Array) -> Array:
-        """True last observations where an episode ended; after a lost life, the current ones."""
-        final = self.buffers(len(ended)).observations
+    def _final(self, rows: slice, filled: StepBuffers, over: Array) -> Array:
+        """True last observations where an episode or a life ended, elsewhere the current ones."""
+        final = filled.observations.copy()
         for stack, own in self._stacks_of(rows):
-            stack.write_final(final[own], ended[own])
+            final[own][over[own]] = stack.finals[over[own]]
         return final
 
     def _packed(self, env: int, inner: bytes) -> bytes:
@@ -314,61 +365,3 @@ def _unpacked(snapshot: bytes, spaces: Spaces) -> tuple[dict[str, Any], bytes, b
     if len(body) < size:
         raise ValueError("This snapshot cannot be restored because its window_bytes are cut off.")
     return header, body[:size], body[size:]
-
-
-def _checked_actions(given: Any, num: int, num_actions: int) -> Array:
-    """One action per environment, as int64."""
-    found = np.asarray(given)
-    if found.shape != (num,):
-        raise ValueError(f"actions have shape {found.shape}; give one per environment, {(num,)}.")
-    if not np.issubdtype(found.dtype, np.integer):
-        raise TypeError(f"actions are {found.dtype}; give integers, such as int64.")
-    if found.min() < 0 or found.max() >= num_actions:
-        raise ValueError(
-            f"actions are {found.min()} to {found.max()}; they must lie in 0..{num_actions - 1}."
-        )
-    return found.astype(np.int64, copy=False)
-
-
-def _checked_groups(env_ids: Any, num_envs: int, batch_size: int) -> tuple[Array, list[int]]:
-    """The environments in the order given, and the whole groups that they make."""
-    chosen = np.arange(num_envs) if env_ids is None else np.asarray(env_ids)
-    found = np.unique(chosen // batch_size)
-    whole = (found[:, None] * batch_size + np.arange(batch_size)).ravel()
-    fits = whole.size > 0 and whole[0] >= 0 and whole[-1] < num_envs
-    if not fits or not np.array_equal(np.sort(chosen), whole):
-        raise ValueError(
-            f"env_ids {chosen.tolist()} are not whole groups of {batch_size} of the {num_envs} "
-            "environments; send what recv gave, or all."
-        )
-    return chosen, found.tolist()
-
-
-def _checked_mask(options: Mapping[str, Any], num_envs: int) -> Array | None:
-    """The reset mask, which may name no environment, or None for all of them."""
-    if unknown := sorted(options.keys() - {"reset_mask"}):
-        raise ValueError(
-            f"reset has no option {', '.join(map(repr, unknown))}; it knows 'reset_mask' only."
-        )
-    if "reset_mask" not in options:
-        return None
-    given = options["reset_mask"]
-    if not isinstance(given, np.ndarray) or given.dtype != np.bool_:
-        raise TypeError("options['reset_mask'] must be a boolean NumPy array.")
-    if given.shape != (num_envs,):
-        raise ValueError(
-            f"options['reset_mask'] has shape {given.shape}; it must have one entry per "
-            f"environment, {(num_envs,)}."
-        )
-    return given
-
-
-def _checked_render_mode(render_mode: str | None, engine: Engine) -> str | None:
-    if render_mode not in (None, "rgb_array"):
-        raise ValueError(
-            f"render_mode={render_mode!r} is none of a vector environment; use 'rgb_array', with "
-            "gymnasium.wrappers.vector.HumanRendering around it for a window."
-        )
-    if render_mode is not None and not hasattr(engine, "screen"):
-        raise ValueError(f"Engine {engine.name!r} shows no screens; render with engine='native'.")
-    return render_mode
