@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.setup-done
 NATIVE := $(shell find native CMakeLists.txt -name '*.h' -o -name '*.cpp' -o -name 'CMakeLists.txt' 2>/dev/null)
 
-.PHONY: help setup train test lint format bench conformance sanitize native docs clean
+.PHONY: help setup train test lint format bench conformance learning sanitize native docs clean
 
 help:  ## Show these lines
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -54,6 +54,10 @@ bench: $(STAMP)  ## Measure emulation and training against the peers; close othe
 
 conformance: $(STAMP)  ## Compare all games with ALE frame by frame: 6 million frames, half an hour; goes on where it was stopped
 	$(BIN)/python tests/conformance/run.py --record build/conformance/outcomes.jsonl --summary benchmarks/results/conformance.txt
+
+learning: $(STAMP)  ## Does it still learn? Three recipes on Pong against kept bounds: half an hour; goes on where it was stopped
+	@test ! -e build/learning/report.md || rm -r build/learning
+	$(BIN)/scanline reproduce learning-bounds --scale desk --out build/learning --must-hold
 
 ROMS = $(shell $(BIN)/python -c 'from scanline import games; print(games.rom_path("pong").parent)')
 SANITIZED = -DSCANLINE_PYTHON=OFF -DSCANLINE_TESTS=ON -DCMAKE_BUILD_TYPE=Release -DSCANLINE_SANITIZE

@@ -1,55 +1,137 @@
-"""The kept rows of learning: one small file per recipe from the results of `reproduce learning`.
+"""The kept rows of learning, and README's table of them.
 
-    scanline reproduce learning --scale desk
-    python benchmarks/learning_rows.py reproduced/learning-desk --out benchmarks/results/learning
+    scanline sweep QUEUE ... && scanline work QUEUE          or `scanline reproduce learning`, then
+    python benchmarks/learning_rows.py QUEUE --out benchmarks/results/learning
+    python benchmarks/learning_rows.py --out benchmarks/results/learning         the table alone
 
-A row has recipe, game, seed, agent_steps, minutes, score (mean of the last 100 training games), the
-means of 30 evaluation games (greedy, sampled), the verdict, a hash over the settings and a curve.
+Takes the finished runs of a queue, or of the queue that a reproduction has in its folder; keeps a
+file of rows per recipe. A new row takes the place of one with the same recipe, game, seed and hash
+over the settings; all others stay. A row has recipe, game, seed, agent_steps, minutes, score (mean
+of the last 100 training games), the means of the evaluation games (greedy, sampled), the verdict,
+the settings that differ from the recipe's, their hash, why the run ended, and a curve of (agent
+steps, training seconds, score).
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import statistics
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from scanline_lab.experiments.evidence import Row, mean_of_evaluation, rows, verdict
+from scanline.queue.result import RESULT, read_result
+from scanline.recipes import RECIPES
+from scanline.tables import Table
+from scanline_lab.experiments.evidence import find_row, mean_of_evaluation, measure_run, verdict
 
 POINTS = 40
+README = Path(__file__).parents[1] / "README.md"
+BEGIN, END = "<!-- learning: benchmarks/learning_rows.py writes this -->\n", "<!-- /learning -->\n"
+Kept = dict[str, Any]
 
 
-def kept(row: Row, result: dict[str, Any]) -> dict[str, Any]:
+def row_of(folder: Path) -> Kept:
+    """The row of a finished run."""
+    record, result = read_result(folder), measure_run(folder)
+    assert record is not None, "measure_run has read it"
     apart = max(1, len(result["curve"]) // POINTS)
+    row = find_row(record["recipe"], record["game"])
     return {
-        **{"recipe": row.recipe, "game": row.game, "seed": row.seed},
-        "agent_steps": result["agent_steps"],
+        **{name: record[name] for name in ("recipe", "game", "seed", "agent_steps")},
         "minutes": round(result["minutes"], 2),
         "score": result["score"],
         "evaluation_greedy": mean_of_evaluation(result, "greedy"),
         "evaluation_sampled": mean_of_evaluation(result, "sampled"),
         "verdict": verdict(row, result),
-        "settings_sha256": result["settings_sha256"],
-        "curve": result["curve"][::apart],
+        **{name: record[name] for name in ("settings", "settings_sha256", "stop")},
+        "curve": result["curve"][::-1][::apart][::-1],
     }
 
 
+def read(path: Path) -> list[Kept]:
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def read_all(folder: Path) -> list[Kept]:
+    """All kept rows, in the order of `scanline list recipes`."""
+    return [row for recipe in RECIPES for row in read(folder / f"{recipe}.jsonl")]
+
+
+def merged(rows: Iterable[Kept]) -> list[Kept]:
+    """Rows in order, of equal runs the last one."""
+    names = ("recipe", "game", "seed", "settings_sha256")
+    newest = {tuple(row[name] for name in names): row for row in rows}
+    return sorted(
+        newest.values(), key=lambda row: (row["game"] != "pong", row["game"], row["seed"])
+    )
+
+
+def keep(queue: Path, out: Path) -> None:
+    """Adds the finished runs of a queue to the kept files."""
+    files: dict[str, list[Kept]] = {}
+    for result in sorted((queue / "runs").glob(f"*/{RESULT}")):
+        row = row_of(result.parent)
+        files.setdefault(row["recipe"], []).append(row)
+        print(f"{row['recipe']} {row['game']} seed {row['seed']}: {row['verdict']}")
+    out.mkdir(parents=True, exist_ok=True)
+    for recipe, new in files.items():
+        path = out / f"{recipe}.jsonl"
+        path.write_text("".join(json.dumps(row) + "\n" for row in merged([*read(path), *new])))
+
+
+def table(rows: Sequence[Kept]) -> str:
+    """Markdown: a line per recipe, game and settings, its seeds' medians; last, what is missing."""
+    groups: dict[tuple[str, ...], list[Kept]] = {}
+    for row in rows:
+        groups.setdefault((row["recipe"], row["game"], row["settings_sha256"]), []).append(row)
+    lines = [_line(group) for group in groups.values()]
+    missing = [name for name in RECIPES if name not in {row["recipe"] for row in rows}]
+    columns = ("recipe", "game", "seeds", "steps", "min", "score", "greedy", "sampled", "verdict")
+    title = "Runs with the recipes' own settings"
+    text = Table(title=title, columns=columns, rows=lines).markdown() if lines else ""
+    names = ", ".join(f"`{name}`" for name in missing)
+    return "\n\n".join(filter(None, [text, f"Not run yet: {names}." if missing else ""])) + "\n"
+
+
+def _line(group: Sequence[Kept]) -> list[Any]:
+    def median(name: str) -> float | None:
+        values = [row[name] for row in group if row[name] is not None]
+        return statistics.median(values) if values else None
+
+    verdicts = Counter(row["verdict"] for row in group)
+    several = len(group) > 1
+    words = ", ".join(f"{word} ({num})" if several else word for word, num in verdicts.items())
+    return [
+        *(f"`{group[0]['recipe']}`", group[0]["game"], len(group)),
+        f"{median('agent_steps') or 0:,.0f}",
+        *(median(name) for name in ("minutes", "score", "evaluation_greedy", "evaluation_sampled")),
+        words,
+    ]
+
+
+def written(text: str, rows: Sequence[Kept]) -> str:
+    """A page with the table between its marks."""
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return f"{before}{BEGIN}\n{table(rows)}\n{END}{after}"
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("reproduced", type=Path)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("queue", type=Path, nargs="?")
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--readme", type=Path, default=README)
     options = parser.parse_args()
-    record = json.loads((options.reproduced / "results.json").read_text())
-    files: dict[str, list[dict[str, Any]]] = {}
-    for row in rows(record["scale"]):
-        found = record["cells"].get(row.name.replace("/", "."))
-        if found is not None:
-            files.setdefault(row.recipe, []).append(kept(row, found["result"]))
-    options.out.mkdir(parents=True, exist_ok=True)
-    for recipe, lines in files.items():
-        text = "".join(json.dumps(line) + "\n" for line in lines)
-        (options.out / f"{recipe}.jsonl").write_text(text)
-        print(f"{recipe}: {', '.join(line['verdict'] for line in lines)}")
+    if options.queue is not None:
+        inside = options.queue / "queue"
+        keep(inside if inside.is_dir() else options.queue, options.out)
+    text = written(options.readme.read_text(), read_all(options.out))
+    options.readme.write_text(text)
 
 
 if __name__ == "__main__":

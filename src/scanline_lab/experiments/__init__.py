@@ -14,6 +14,7 @@ from . import (
     accelerated_gradients,
     accelerated_learners,
     accelerated_secondary,
+    bounds,
     cule,
     cule_load,
     evidence,
@@ -61,6 +62,7 @@ _PAPERS = (
     paac,
     pong,
     evidence,
+    bounds,
 )
 
 EXPERIMENTS: Mapping[str, Experiment] = {

@@ -19,6 +19,8 @@ from .frame import PLOT, REPORT, Outcome
 
 STOPPED = 130
 """Exit code of a command that a signal ended."""
+BROKEN = 1
+"""Exit code where a claim that must hold is not confirmed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +38,8 @@ class ReproduceOptions:
     kept."""
     fresh: bool = False
     """Measure every cell anew, even where a result is kept."""
+    must_hold: bool = False
+    """Exit with 1 unless every claim is confirmed."""
 
 
 def find(name: str) -> Experiment:
@@ -63,7 +67,8 @@ def run(words: Sequence[str], program: str) -> int:
         print("Stopped. What was measured is kept; the same command goes on from there.")
         return STOPPED
     show(experiment, outcome)
-    return 0
+    broken = any(judged.verdict != "confirmed" for judged in outcome.claims)
+    return BROKEN if options.must_hold and broken else 0
 
 
 def show(experiment: Experiment, outcome: Outcome) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import fnmatch
 import json
+import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -99,6 +100,8 @@ def measure_all(
     kept = _kept([cell for cell in cells if not (fresh and cell.name in asked)], folder)
     cells = [cell for cell in cells if cell.name in asked or cell.name in kept]
     missing_cells = [cell for cell in cells if cell.name not in kept]
+    if fresh:
+        shutil.rmtree(folder.parent / QUEUE, ignore_errors=True)  # its finished runs are old ones
     measure = _measure_of(experiment, missing_cells, folder.parent / QUEUE)
     records: dict[str, Record] = {}
     begun, num_new = time.monotonic(), 0

@@ -31,7 +31,7 @@ def absent(author: str, text: str) -> list[str]:
     return wrong
 
 
-@pytest.mark.parametrize("name", [name for name in EXPERIMENTS if name != "learning"])
+@pytest.mark.parametrize("name", [name for name in EXPERIMENTS if not name.startswith("learning")])
 def test_an_experiment_cites_places_that_exist(name: str) -> None:
     experiment = EXPERIMENTS[name]
     author = next(author for author in PLACES if experiment.paper.startswith(author))
