@@ -31,7 +31,7 @@ LEVELS = [
     {"samplers", "envs"},
     {"runs"},
     {"runners"},
-    {"recipes", "evaluation"},
+    {"recipes", "evaluation", "paces"},
     {"training"},
     {"queue", "train_options"},
     {"cli"},

@@ -85,3 +85,19 @@ def test_the_best_action_needs_no_chance() -> None:
     uniforms = torch.tensor([[0.0, 0.0]])
     assert random.choose_actions(logits, uniforms, random.GREEDY).tolist() == [1]
     assert random.choose_actions(logits, uniforms, random.SAMPLED).tolist() == [0]
+
+
+def test_more_draws_leave_the_first_ones_as_they_are() -> None:
+    ids = np.array([4, 9, 2])
+    stream = random.EnvStream(5, "act", ids)
+    two, many = stream.at(130), stream.at(130, 11)
+    assert many.shape == (3, 11) and torch.equal(many[:, :2], two)
+    assert torch.equal(stream.at(130), two), "after a longer draw"
+    assert len(torch.unique(many)) == many.numel(), "further draws are not the first ones again"
+
+
+def test_normals_are_finite_and_have_mean_0_and_deviation_1() -> None:
+    drawn = random.normals(random.draws(0, "act", np.arange(20_000), 0, 4))
+    assert abs(float(drawn.mean())) < 0.02 and abs(float(drawn.std()) - 1.0) < 0.02
+    ends = random.normals(torch.tensor([0.0, 1.0 - 2.0**-24]))
+    assert torch.isfinite(ends).all()

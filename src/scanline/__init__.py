@@ -17,7 +17,19 @@ from typing import TYPE_CHECKING, Any
 from .envs.registration import register_games
 
 if TYPE_CHECKING:
-    from . import algorithms, networks, parameters, records, returns, samplers, stores
+    from . import (
+        algorithms,
+        networks,
+        paces,
+        parameters,
+        protocols,
+        random,
+        records,
+        returns,
+        samplers,
+        schedules,
+        stores,
+    )
     from .envs.console import Console
     from .envs.make import make
     from .envs.single import make_single
@@ -42,10 +54,14 @@ __all__ = [
     "make",
     "make_single",
     "networks",
+    "paces",
     "parameters",
+    "protocols",
+    "random",
     "records",
     "returns",
     "samplers",
+    "schedules",
     "stores",
     "train",
 ]

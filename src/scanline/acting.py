@@ -33,6 +33,10 @@ class NetworkPolicy:
     def version(self) -> int:
         return self._source()[1]
 
+    @property
+    def draws_per_step(self) -> int:
+        return self._algorithm.draws_per_step
+
     def __call__(self, observations: Tensor, uniforms: Tensor, agent_steps: int) -> Acted:
         views, _ = self._source()
         context = ActContext(views, uniforms, agent_steps, self.choice)
@@ -56,6 +60,10 @@ class EvaluationPolicy:
         return self._policy.version
 
     @property
+    def draws_per_step(self) -> int:
+        return self._policy.draws_per_step
+
+    @property
     def choice(self) -> Choice:
         return self._policy.choice
 
@@ -73,6 +81,10 @@ class PollingPolicy:
     @property
     def version(self) -> int:
         return self._policy.version
+
+    @property
+    def draws_per_step(self) -> int:
+        return self._policy.draws_per_step
 
     def __call__(self, observations: Tensor, uniforms: Tensor, agent_steps: int) -> Acted:
         if agent_steps != self._at:  # groups of one step share it, and see the same weights
@@ -92,6 +104,10 @@ class PolledPolicy:
     def version(self) -> int:
         return self._policy.version
 
+    @property
+    def draws_per_step(self) -> int:
+        return self._policy.draws_per_step
+
     def __call__(self, observations: Tensor, uniforms: Tensor, agent_steps: int) -> Acted:
         self._poll()
         return self._policy(observations, uniforms, agent_steps)
@@ -101,6 +117,7 @@ class RandomPolicy:
     """Every action alike, whatever is seen; for steps that are played before anything is known."""
 
     version = 0
+    draws_per_step = random.DRAWS_PER_STEP
 
     def __init__(self, num_actions: int) -> None:
         self._num_actions = num_actions

@@ -85,7 +85,12 @@ class PaceSettings(Declared, Protocol):
 
     @property
     def target_agent_steps(self) -> int:
-        """Agent steps between two copies into the target; 0 for no target."""
+        """Agent steps between two copies into the target; 0 for none."""
+
+    @property
+    def target_rate(self) -> float:
+        """Share of the live weights that every update mixes into the target; 0 for none. There is
+        a target where this or `target_agent_steps` is above 0."""
 
     @property
     def staged_agent_steps(self) -> int:

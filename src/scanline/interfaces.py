@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
+import torch
 from torch import Tensor
 
 from .devices import Device
@@ -51,8 +52,9 @@ class Algorithm(Protocol):
     """Pure functions over frozen settings; `algorithms.Defaults` supplies all but `loss`."""
 
     @property
-    def head(self) -> str:
-        """The network head it needs: 'policy-value', 'q', 'dueling', 'categorical', ..."""
+    def head(self) -> str | Callable[..., torch.nn.Module]:
+        """What a named network ends with: 'policy-value', 'q', 'dueling', 'categorical', ..., or
+        a function from its hidden layers and the spaces to a module (`networks.Head`)."""
 
     @property
     def needs(self) -> frozenset[str]:
@@ -67,11 +69,16 @@ class Algorithm(Protocol):
     def losses(self) -> tuple[str, ...]:
         """Names of the losses that `loss` gives, for networks that part their weights by them."""
 
+    @property
+    def draws_per_step(self) -> int:
+        """Uniform numbers that `act` gets for every environment and step; 2 is usual."""
+
     def columns(self, spaces: Spaces) -> Mapping[str, Column]:
         """Columns that `act` gives and the store must keep."""
 
-    def init(self, spaces: Spaces) -> Mapping[str, Tensor]:
-        """Its own state: tensors only."""
+    def init(self, spaces: Spaces, num_envs: int) -> Mapping[str, Tensor]:
+        """Its own state, tensors only; `num_envs` are this learner's. Several learners average
+        what `prepare` makes of it."""
 
     def spanning(self, agent_steps: int) -> Algorithm:
         """The same algorithm, with schedules that span a run stretched over these agent steps."""
@@ -148,8 +155,12 @@ class Policy(Protocol):
     def version(self) -> int:
         """Updates in the weights that it acts with."""
 
+    @property
+    def draws_per_step(self) -> int:
+        """Uniform numbers that it takes per environment and step, n."""
+
     def __call__(self, observations: Tensor, uniforms: Tensor, agent_steps: int) -> Acted:
-        """Actions and columns for observations [b, S, *frame] and draws [b, 2]."""
+        """Actions and columns for observations [b, S, *frame] and draws [b, n]."""
 
 
 class Sampler(Saved, Protocol):

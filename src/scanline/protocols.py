@@ -98,6 +98,11 @@ class Protocol:
         """Whether frames are played between a lost life and the next decision."""
         return self.life_loss in ("noop-step", "noops-again", "noop-fire-up")
 
+    @property
+    def setting_name(self) -> str:
+        """Its name as one setting of a recipe; other rules than the preset's are said so."""
+        return self.name if PRESETS.get(self.name) == self else f"{self.name} (own rules)"
+
     def replace(self, **overrides: Any) -> Protocol:
         """A copy with some rules changed; peers' spellings are accepted."""
         return dataclasses.replace(self, **translate(self, overrides))
@@ -275,9 +280,9 @@ SUMMARIES: Mapping[str, str] = {
 }
 
 
-def get(name: str) -> Protocol:
-    """The preset of this name."""
-    return look_up("protocol", name, PRESETS)
+def get(name: str | Protocol) -> Protocol:
+    """The preset of this name; one that is no name is itself."""
+    return look_up("protocol", name, PRESETS) if isinstance(name, str) else name
 
 
 _ALIASES: Mapping[str, str] = {

@@ -12,6 +12,7 @@ learners, and a checkpoint needs no generator state.
 from __future__ import annotations
 
 import hashlib
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -79,8 +80,31 @@ def generator(seed: int, purpose: str, *counters: int) -> torch.Generator:
     return torch.Generator().manual_seed(int.from_bytes(digest, "little") >> 1)
 
 
+DRAWS_PER_STEP = 2
+"""Uniforms of an environment's step, unless an algorithm declares more."""
+
+
+def draws(
+    seed: int, purpose: str, rows: npt.ArrayLike, columns: npt.ArrayLike, num_draws: int
+) -> Tensor:
+    """Numbers in [0, 1), [..., num_draws], for counters (row, column) that broadcast together.
+
+    The first four are `uniforms` of the purpose itself: more draws leave the first ones as they
+    are.
+    """
+    further = [f"{purpose}/{number}" for number in range(1, -(-num_draws // 4))]
+    drawn = [uniforms(seed, each, rows, columns) for each in (purpose, *further)]
+    return torch.from_numpy(np.concatenate(drawn, axis=-1)[..., :num_draws].copy())
+
+
+def normals(uniforms: Tensor) -> Tensor:
+    """Normal numbers with mean 0 and deviation 1 from uniform ones, one of each; all finite."""
+    inside = uniforms.clamp(2.0**-25, 1.0 - 2.0**-24)
+    return torch.erfinv(2.0 * inside - 1.0) * math.sqrt(2.0)
+
+
 class EnvStream:
-    """Two uniforms per environment and step, drawn in blocks so that a step costs one index.
+    """Uniforms per environment and step, drawn in blocks so that a step costs one index.
 
     Knows its seed and purpose only: the position is an argument, so it holds no state.
     """
@@ -89,15 +113,15 @@ class EnvStream:
 
     def __init__(self, seed: int, purpose: str, env_ids: npt.NDArray[np.int64]) -> None:
         self._seed, self._purpose, self._env_ids = seed, purpose, env_ids
-        self._block, self._numbers = -1, tuple[Tensor, ...]()
+        self._held, self._numbers = (-1, 0), tuple[Tensor, ...]()
 
-    def at(self, step: int) -> Tensor:
-        """[b, 2] numbers for every environment of this stream at one step of its own."""
+    def at(self, step: int, num_draws: int = DRAWS_PER_STEP) -> Tensor:
+        """[b, num_draws] numbers for every environment of this stream at one step of its own."""
         block, place = divmod(step, self.BLOCK)
-        if block != self._block:
+        if (block, num_draws) != self._held:
             steps = np.arange(block * self.BLOCK, (block + 1) * self.BLOCK)[:, None]
-            drawn = uniforms(self._seed, self._purpose, self._env_ids[None, :], steps)
-            self._block, self._numbers = block, torch.from_numpy(drawn[..., :2].copy()).unbind()
+            drawn = draws(self._seed, self._purpose, self._env_ids[None, :], steps, num_draws)
+            self._held, self._numbers = (block, num_draws), drawn.unbind()
         return self._numbers[place]
 
 

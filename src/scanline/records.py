@@ -109,6 +109,11 @@ class QValues(NamedTuple):
 
     q: Tensor  # [N, A]
 
+    @property
+    def value(self) -> Tensor:
+        """[N] of the best action."""
+        return self.q.amax(dim=-1)
+
 
 class QDistribution(NamedTuple):
     """Outputs of a categorical Q network."""
@@ -140,7 +145,8 @@ class ActContext:
 
     views: Views
     uniforms: Tensor
-    """[b, 2] numbers in [0, 1), keyed by environment and its step: the only chance in acting."""
+    """[b, n] numbers in [0, 1), n as the algorithm's `draws_per_step` says, keyed by environment
+    and its step: the only chance in acting."""
     agent_steps: int
     """Global count at this step: the argument of every schedule."""
     choice: Choice = SAMPLED
@@ -332,7 +338,7 @@ class Batch:
     update: int
     """Number of this update, the key of its random draws."""
     random: torch.Generator | None = None
-    """Keyed by the update: the only chance in a loss."""
+    """Keyed by the update, and on the CPU: the only chance in a loss. Every store gives one."""
     next_observations: Tensor | None = None
     """[N, S, *frame] n steps later, for losses that bootstrap from a pair."""
     slot: Slot | None = None

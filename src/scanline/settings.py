@@ -76,11 +76,17 @@ def leaves(tree: Any) -> Iterator[Leaf]:
     """Every setting of a dataclass and of the dataclasses inside it, in order."""
     for field in dataclasses.fields(tree):
         value = getattr(tree, field.name)
-        if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        if _is_part(value):
             for leaf in leaves(value):
                 yield Leaf((field.name, *leaf.path), leaf.value, leaf.owner)
         else:
             yield Leaf((field.name,), value, type(tree))
+
+
+def _is_part(value: Any) -> bool:
+    """Whether a value has settings of its own; one with a `setting_name` is a single setting."""
+    is_tree = dataclasses.is_dataclass(value) and not isinstance(value, type)
+    return is_tree and not hasattr(value, "setting_name")
 
 
 @cache
@@ -211,7 +217,7 @@ def to_dict(tree: Any) -> dict[str, Any]:
 
 def plain(value: Any) -> Any:
     """As JSON gives it back: tuples become lists, and what JSON cannot hold its name."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+    if _is_part(value):
         return {"type": type(value).__name__, **to_dict(value)}
     if isinstance(value, (list, tuple)):
         return [plain(item) for item in value]
@@ -221,7 +227,8 @@ def plain(value: Any) -> Any:
         return value
     if isinstance(value, PurePath):
         return str(value)
-    return getattr(value, "__qualname__", type(value).__qualname__)
+    name = getattr(value, "setting_name", getattr(value, "__qualname__", None))
+    return name or type(value).__qualname__
 
 
 def restore(tree: Tree, record: Mapping[str, Any]) -> Tree:
@@ -231,7 +238,9 @@ def restore(tree: Tree, record: Mapping[str, Any]) -> Tree:
     for leaf in leaves(tree):
         value = recorded.get(".".join(leaf.path), ABSENT)
         can_hold = leaf.value is None or isinstance(leaf.value, (bool, int, float, str, tuple))
-        if can_hold and value is not ABSENT:
+        # A name in place of what JSON cannot hold: the setting was changed to it.
+        is_other = isinstance(value, str) and value != plain(leaf.value)
+        if (can_hold and value is not ABSENT) or (is_other and str in get_args(leaf.type)):
             changes[leaf.name] = tuple(value) if isinstance(value, list) else value
     return override(tree, changes)
 

@@ -73,12 +73,11 @@ def _groups(plan: Any) -> tuple[dict[str, list[tuple[str, Any, Any]]], dict[str,
     by_name = {leaf.name: leaf for leaf in leaves if leaf.name not in _NOT_OPTIONS}
     for name in dict.fromkeys((*_USUAL, *by_name)):
         leaf = by_name[name]
-        if callable(leaf.value):
+        kind: Any
+        kind, value = _kind_and_value(leaf)
+        if callable(value):
             continue
-        # Of a network, its name can be typed; of a rule, help shows what the protocol has.
-        kind: Any = str if name == "network" else leaf.type
-        value = leaf.value
-        if "rules" in leaf.path:
+        if "rules" in leaf.path:  # help shows what the protocol has
             value = plan.run.rules.effective(plan.protocol)[name]
             kind = get_args(leaf.type)[0]  # without None
         described = Annotated[kind, tyro.conf.arg(help=leaf.help, aliases=_ALIASES.get(name))]
@@ -87,3 +86,12 @@ def _groups(plan: Any) -> tuple[dict[str, list[tuple[str, Any, Any]]], dict[str,
         groups.setdefault(group, []).append((name, described, dataclasses.field(default=value)))
         shown[name] = value
     return groups, shown
+
+
+def _kind_and_value(leaf: settings.Leaf) -> tuple[Any, Any]:
+    """The type that can be typed and the value that help shows: of a network or a protocol of a
+    user's own, which may also be named, its name."""
+    kinds = get_args(leaf.type)
+    if str not in kinds or type(None) in kinds:
+        return leaf.type, leaf.value
+    return str, settings.plain(leaf.value)

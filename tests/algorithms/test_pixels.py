@@ -82,7 +82,7 @@ def test_acting_and_learning_read_normalised_pixels_only_where_asked(kind: type)
         local = LocalParameters(
             build("mlp", SPACES, algorithm.head, seed=0),
             OptimiserSettings(),
-            algorithm_state=algorithm.init(SPACES),
+            algorithm_state=algorithm.init(SPACES, 1),
         )
         read: list[torch.Tensor] = []
         local.network.register_forward_pre_hook(lambda _, args, read=read: read.append(args[0]))
@@ -127,5 +127,5 @@ def test_both_observations_of_a_replayed_pair_are_normalised(kind: type) -> None
 def test_floats_have_no_pixels() -> None:
     vectors = Spaces(frame_shape=(6,), frame_dtype="float32", stack=1, num_actions=3)
     with pytest.raises(ValueError, match="set normalise_pixels=False"):
-        Vtrace(normalise_pixels=True).init(vectors)
+        Vtrace(normalise_pixels=True).init(vectors, 1)
     assert Vtrace().inputs(Views(live=torch.nn.Identity()), torch.ones(2)).dtype == torch.float32

@@ -23,6 +23,7 @@ class Cycle:
     """The actions in turn, whatever is seen."""
 
     version = 0
+    draws_per_step = 2
 
     def __init__(self, num_actions: int) -> None:
         self._num_actions, self._calls = num_actions, 0

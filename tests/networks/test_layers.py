@@ -79,6 +79,9 @@ def test_accelerated_form_has_glorot_convolutions_and_rows_of_fixed_norm(head):
         assert not layer.bias.any()
 
 
+SOME = ["nips", "nature", "nature-104x80", "cule", "mlp", "pqn", "impala"]
+
+
 def weights(name: str, seed: int, threads: int = 1) -> list[torch.Tensor]:
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
@@ -94,13 +97,13 @@ def equal(one: list[torch.Tensor], other: list[torch.Tensor]) -> bool:
     return all(torch.equal(a, b) for a, b in zip(one, other, strict=True))
 
 
-@pytest.mark.parametrize("name", ["nips", "nature", "nature-104x80", "cule", "mlp"])
+@pytest.mark.parametrize("name", SOME)
 def test_weights_are_a_function_of_the_seed_and_not_of_threads(name):
     assert equal(weights(name, 5, threads=1), weights(name, 5, threads=2))
     assert not equal(weights(name, 5), weights(name, 6))
 
 
-@pytest.mark.parametrize("name", ["nips", "nature", "nature-104x80", "cule", "mlp"])
+@pytest.mark.parametrize("name", SOME)
 def test_building_neither_reads_nor_moves_the_global_generator(name):
     torch.manual_seed(0)
     before = torch.get_rng_state()

@@ -10,7 +10,6 @@ from scanline.interfaces import Saved
 from scanline.networks import build
 from scanline.parameters import LocalParameters, OptimiserSettings
 from scanline.parameters.local import clip_factor
-from scanline.parameters.optimisers import build_optimiser
 from scanline.records import PolicyValue, Spaces
 from updating import apply_at
 
@@ -252,7 +251,7 @@ def test_two_losses_may_move_all_weights_with_an_optimiser_each(kernels):
     random = torch.Generator().manual_seed(0)
     shape = (6, *SPACES.observation_shape)
     inputs = torch.randint(0, 256, shape, dtype=torch.uint8, generator=random)
-    optimisers = [build_optimiser(list(plain.parameters()), settings) for _ in range(2)]
+    optimisers = [settings.build(list(plain.parameters())) for _ in range(2)]
     for _ in range(3):
         apply_at(local, two_losses(network(inputs)), 0.01)
         gradients = [

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from scanline.parameters import OptimiserSettings, RMSProp, build_optimiser
+from scanline.parameters import OptimiserSettings, RMSProp
 
 NUM_UPDATES = 20
 RATE = 0.01
@@ -29,7 +29,7 @@ def set_gradients(moved: list[nn.Parameter], update: int) -> None:
 
 def stepped(settings: OptimiserSettings, updates: int = NUM_UPDATES) -> list[Tensor]:
     moved = parameters()
-    optimiser = build_optimiser(moved, settings)
+    optimiser = settings.build(moved)
     for update in range(updates):
         set_gradients(moved, update)
         optimiser.step(RATE)
@@ -131,14 +131,14 @@ def test_rmsprop_of_tensorflow_1_takes_its_known_first_step():
     )
     moved = nn.Parameter(torch.zeros(1))
     moved.grad = torch.full((1,), 2.0)
-    build_optimiser([moved], settings).step(0.5)
+    settings.build([moved]).step(0.5)
     # square = 0.99 * 1 + 0.01 * 4 = 1.03
     assert float(moved.detach()) == pytest.approx(-0.5 * 2 / math.sqrt(1.03 + 0.1), rel=1e-6)
 
 
 def test_centred_variance_below_zero_by_rounding_gives_no_nan():
     moved = nn.Parameter(torch.zeros(1000))
-    optimiser = build_optimiser([moved], OptimiserSettings(decay=0.5, epsilon=1e-8, centred=True))
+    optimiser = OptimiserSettings(decay=0.5, epsilon=1e-8, centred=True).build([moved])
     gradient = torch.linspace(0.1, 3.0, 1000)
     for _ in range(200):  # a constant gradient: the variance tends to zero from both sides
         moved.grad = gradient.clone()
@@ -163,7 +163,7 @@ def test_adam_pairs_gradients_of_another_memory_order_rightly():
     results = []
     for order in (torch.channels_last, torch.contiguous_format):
         moved = parameters()
-        optimiser = build_optimiser(moved, settings)
+        optimiser = settings.build(moved)
         set_gradients(moved, 0)
         # Past the check of the `grad` setter: `.data` keeps the strides it is given.
         moved[2].grad.data = moved[2].grad.data.contiguous(memory_format=order)
@@ -179,12 +179,12 @@ ADAM = OptimiserSettings(kind="adam", amsgrad=True)
 @pytest.mark.parametrize("settings", [RMSPROP, ADAM], ids=["rmsprop", "adam"])
 def test_a_loaded_optimiser_continues_bit_for_bit(settings):
     moved = parameters()
-    optimiser = build_optimiser(moved, settings)
+    optimiser = settings.build(moved)
     for update in range(NUM_UPDATES):
         if update == 7:
             state, weights = optimiser.state(), [each.detach().clone() for each in moved]
             moved = [nn.Parameter(torch.empty_like(w).copy_(w)) for w in weights]
-            optimiser = build_optimiser(moved, settings)
+            optimiser = settings.build(moved)
             optimiser.load(state)
         set_gradients(moved, update)
         optimiser.step(RATE)
@@ -195,7 +195,7 @@ def test_a_loaded_optimiser_continues_bit_for_bit(settings):
 @pytest.mark.parametrize("settings", [RMSPROP, ADAM], ids=["rmsprop", "adam"])
 def test_state_is_a_contiguous_copy_of_tensors(settings):
     moved = parameters()
-    optimiser = build_optimiser(moved, settings)
+    optimiser = settings.build(moved)
     set_gradients(moved, 0)
     optimiser.step(RATE)
     state = optimiser.state()
@@ -221,7 +221,7 @@ def leaves(state: object) -> list[Tensor]:
 def test_a_parameter_without_gradient_stays_and_others_move(settings):
     moved = parameters()
     before = [each.detach().clone() for each in moved]
-    optimiser = build_optimiser(moved, settings)
+    optimiser = settings.build(moved)
     optimiser.step(RATE)
     set_gradients(moved, 0)
     moved[1].grad = None
@@ -232,9 +232,9 @@ def test_a_parameter_without_gradient_stays_and_others_move(settings):
 
 def test_a_state_of_another_size_is_refused():
     for settings in (RMSPROP, ADAM):
-        state = build_optimiser(parameters()[:2], settings).state()
+        state = settings.build(parameters()[:2]).state()
         with pytest.raises(ValueError, match="holds 2 tensors per slot, but this one has 3"):
-            build_optimiser(parameters(), settings).load(state)
+            settings.build(parameters()).load(state)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ import torch
 from scanline import protocols, recipes, training
 from scanline.algorithms import ActorCritic, Dqn, Ppo, Vtrace
 from scanline.parameters import CentralSettings
-from scanline.parameters.optimisers import build_optimiser
 from scanline.recipes import Recipe
 from scanline.records import Spaces
 from scanline.runners.free_running import FreeRunning
@@ -232,7 +231,7 @@ def test_a_mean_with_epsilon_over_the_batch_squared_is_a_sum_with_epsilon() -> N
         layer, inputs = torch.randn(4, 3, generator=start), torch.randn(9, 32, 3, generator=start)
         layer.requires_grad_()
         settings = dataclasses.replace(recipes.find("dqn").optimiser, epsilon=epsilon)
-        optimiser = build_optimiser([layer], settings)
+        optimiser = settings.build([layer])
         for batch in inputs:
             layer.grad = None
             errors = (batch @ layer.T - 1.0).square().sum(1)

@@ -27,6 +27,7 @@ class RowPolicy:
     """Treats every row alone, and uses its draws; its version counts calls."""
 
     version = 0
+    draws_per_step = 2
 
     def __call__(self, observations: Tensor, uniforms: Tensor, agent_steps: int) -> Acted:
         rows = observations.flatten(1).long()

@@ -16,6 +16,7 @@ class ByPixels:
     """A fixed policy that looks at each row alone: its sum of pixels and its own uniform."""
 
     version = 7
+    draws_per_step = 2
 
     def __call__(
         self, observations: torch.Tensor, uniforms: torch.Tensor, agent_steps: int

@@ -27,6 +27,7 @@ class BySight:
     """A fixed policy that knows nothing but the pixels: no uniforms, whatever the time."""
 
     version = 0
+    draws_per_step = 2
 
     def __call__(
         self, observations: torch.Tensor, uniforms: torch.Tensor, agent_steps: int

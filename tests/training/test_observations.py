@@ -320,6 +320,7 @@ class RecordingPolicy:
     """Plays as `Recorder` does."""
 
     version = agent_steps = 0
+    draws_per_step = 2
     choice = SAMPLED
 
     def __init__(self, num_actions: int) -> None:

@@ -6,6 +6,7 @@ from .dqn import Dqn
 from .exploration import EpsilonGreedy
 from .interface import Defaults, trajectory_of
 from .ppo import Ppo
+from .pqn import Pqn
 from .vtrace import Vtrace
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "Dqn",
     "EpsilonGreedy",
     "Ppo",
+    "Pqn",
     "Vtrace",
     "trajectory_of",
 ]

@@ -6,7 +6,7 @@ Knows no optimiser, buffer, process or environment.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Self
 
@@ -25,7 +25,7 @@ class Defaults:
     """A policy-value algorithm that stores nothing extra and prepares nothing."""
 
     @property
-    def head(self) -> str:
+    def head(self) -> str | Callable[..., torch.nn.Module]:
         return "policy-value"
 
     @property
@@ -41,10 +41,14 @@ class Defaults:
         """Names of the losses, each of which moves all weights."""
         return ("all",)
 
+    @property
+    def draws_per_step(self) -> int:
+        return random.DRAWS_PER_STEP
+
     def columns(self, spaces: Spaces) -> Mapping[str, Column]:
         return {}
 
-    def init(self, spaces: Spaces) -> Mapping[str, Tensor]:
+    def init(self, spaces: Spaces, num_envs: int) -> Mapping[str, Tensor]:
         return {}
 
     def spanning(self, agent_steps: int) -> Self:

@@ -39,7 +39,7 @@ class PixelNormalising(Defaults):
         statistics = ("running statistics", "equal statistics")
         return frozenset(statistics if self.normalise_pixels else ())
 
-    def init(self, spaces: Spaces) -> Mapping[str, Tensor]:
+    def init(self, spaces: Spaces, num_envs: int) -> Mapping[str, Tensor]:
         return initial(spaces) if self.normalise_pixels else {}
 
     def inputs(self, views: Views, observations: Tensor) -> Tensor:

@@ -6,8 +6,9 @@ A published network is a row in trunks.py; heads.py says what comes out.
 """
 
 from .activation_cache import ActivationCache
-from .build import Network, OwnNetwork, build, descriptions
-from .heads import HeadSettings
+from .build import Network, OwnNetwork, build, descriptions, has_kernels
+from .convolutions import Features, rows_of
+from .heads import Head, HeadSettings, Hidden
 from .kernels import (
     FINGERPRINT,
     Kernels,
@@ -16,18 +17,27 @@ from .kernels import (
     share_cores_here,
     threads_restored,
 )
+from .noisy import NoisyLinear
+from .used_kernels import used_kernels
 
 __all__ = [
     "FINGERPRINT",
     "ActivationCache",
+    "Features",
+    "Head",
     "HeadSettings",
+    "Hidden",
     "Kernels",
     "Network",
+    "NoisyLinear",
     "OwnNetwork",
     "build",
     "descriptions",
+    "has_kernels",
     "own_process",
+    "rows_of",
     "share_cores",
     "share_cores_here",
     "threads_restored",
+    "used_kernels",
 ]

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -20,10 +21,10 @@ from torch.nn.parameter import is_lazy
 from ..errors import nearest
 from ..records import Outputs, Spaces
 from .convolutions import ConvTrunk
-from .heads import HeadSettings, Hidden, build_head
+from .heads import Head, HeadSettings, Hidden, build_head
 from .kernels import Kernels
 from .layers import Layers
-from .trunks import TRUNKS, Trunk, build_trunk, output_size
+from .trunks import TRUNKS, Trunk, build_trunk
 
 LARGEST_FLAT_INPUT = 16_384
 """Numbers per observation that `mlp` takes: beyond it convolutions are the better start."""
@@ -69,43 +70,55 @@ class Network(nn.Module):
 def build(
     network: str | OwnNetwork,
     spaces: Spaces,
-    head: str | HeadSettings,
+    head: str | HeadSettings | Head,
     *,
     seed: int,
     kernels: Kernels = "native",
     losses: tuple[str, ...] = ("all",),
 ) -> nn.Module:
-    """The network, its first weights a function of `seed` alone."""
-    settings = HeadSettings(kind=head) if isinstance(head, str) else head
+    """The network, its first weights a function of `seed` alone.
+
+    `head` is what a named network ends with: a kind, its settings, or a function of your own.
+    """
     with one_thread():
         if not isinstance(network, str):
-            return build_own(network, spaces, seed)
+            return build_own(lambda: network(spaces), "network", seed)
         trunk = fitting_trunk(network, spaces)
-        layers = Layers(trunk.rule, torch.Generator().manual_seed(seed), kernels)
+        known = kernels if trunk.has_kernels else "torch"
+        layers = Layers(trunk.rule, torch.Generator().manual_seed(seed), known)
         body, features = build_trunk(trunk, spaces, layers)
         is_native = isinstance(body, ConvTrunk) and body.sizes is not None
-        hidden = Hidden(layers, features, trunk.hidden, is_native)
-        outputs = build_head(hidden, spaces.num_actions, settings)
+        hidden = Hidden(layers, features, trunk.hidden, is_native, trunk.normed)
+        settings = HeadSettings(kind=head) if isinstance(head, str) else head
+        if isinstance(settings, HeadSettings):
+            outputs = build_head(hidden, spaces.num_actions, settings)
+        else:
+            outputs = build_own(partial(settings, hidden, spaces), "head", seed)
         return Network(body, outputs, spaces.observation_shape, losses)
 
 
-def build_own(network: OwnNetwork, spaces: Spaces, seed: int) -> nn.Module:
+def build_own(make: Callable[[], nn.Module], what: str, seed: int) -> nn.Module:
     """A user's module; the global generator is seeded for it and put back afterwards."""
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)
-        module = network(spaces)
+        module = make()
     if not isinstance(module, nn.Module):
         raise ValueError(
-            f"the network function gave a {type(module).__name__}, but it must give a "
+            f"the {what} function gave a {type(module).__name__}, but it must give a "
             "torch.nn.Module; return the module itself, not its outputs or its class."
         )
     lazy = [name for name, each in module.named_parameters() if is_lazy(each)]
     if lazy:
         raise ValueError(
-            f"the network has no shape yet in {', '.join(lazy)}: lazy modules are shaped by their "
+            f"the {what} has no shape yet in {', '.join(lazy)}: lazy modules are shaped by their "
             "first input; give sizes instead, e.g. torch.nn.Linear(inputs, outputs) from spaces."
         )
     return module
+
+
+def has_kernels(network: str | OwnNetwork) -> bool:
+    """Whether our own kernels compute this network on a CPU; false for a module of a user's."""
+    return isinstance(network, str) and network in TRUNKS and TRUNKS[network].has_kernels
 
 
 def descriptions() -> dict[str, str]:
@@ -140,7 +153,7 @@ def fitting_trunk(name: str, spaces: Spaces) -> Trunk:
 
 def misfit(trunk: Trunk, spaces: Spaces) -> str:
     """What the trunk takes where these spaces are something else; empty where they fit."""
-    if not trunk.convs:
+    if trunk.is_flat:
         too_large = math.prod(spaces.observation_shape) > LARGEST_FLAT_INPUT
         return f"at most {LARGEST_FLAT_INPUT} numbers per observation" if too_large else ""
     if not spaces.is_image:
@@ -149,9 +162,8 @@ def misfit(trunk: Trunk, spaces: Spaces) -> str:
     if trunk.frame is not None:
         fits = (height, width) == trunk.frame
         return "" if fits else f"frames of {trunk.frame[0]}x{trunk.frame[1]}"
-    for conv in trunk.convs:
-        height, width = output_size(conv, height), output_size(conv, width)
-    return "" if min(height, width) >= 1 else "larger frames"
+    fits = min(trunk.maps_size(height), trunk.maps_size(width)) >= 1
+    return "" if fits else "larger frames"
 
 
 def suggestions(name: str, spaces: Spaces) -> list[str]:

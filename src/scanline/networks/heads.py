@@ -11,11 +11,12 @@ built here and not in the trunk. Plain Q values are a distribution with one atom
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from torch import Tensor, nn
 
-from ..records import PolicyValue, QDistribution, QValues
+from ..records import PolicyValue, QDistribution, QValues, Spaces
 from .convolutions import Features, rows_of
 from .dense import DenseStream, outputs_of
 from .layers import Layers, Role
@@ -56,13 +57,25 @@ class HeadSettings:
 
 @dataclass(frozen=True)
 class Hidden:
-    """The hidden layers of one stream, to be made."""
+    """The hidden layers of a named network, to be made by its head: once, or once per stream.
+
+    A head's `stream()` takes the features that the head is called with and gives rows [N, size];
+    `outputs(units)` is a layer behind it. Both are computed by our own kernels where the network
+    has them; a module of PyTorch's in their place works too.
+    """
 
     layers: Layers
     features: int
     units: tuple[int, ...]
     is_after_native: bool
     """Whether features come from native convolutions."""
+    normed: bool = False
+    """Whether layer normalisation stands before every ReLU."""
+
+    @property
+    def size(self) -> int:
+        """Numbers per row that a stream gives."""
+        return self.units[-1]
 
     def stream(self, *, reads_alone: bool = True) -> nn.Sequential:
         """Dense layers, each followed by ReLU.
@@ -72,14 +85,20 @@ class Hidden:
         """
         steps: list[nn.Module] = []
         for inputs, outputs in itertools.pairwise((self.features, *self.units)):
-            steps += [self.layers.dense(inputs, outputs), nn.ReLU(inplace=True)]
+            norm = [nn.LayerNorm(outputs, eps=1e-6)] if self.normed else []
+            steps += [self.layers.dense(inputs, outputs), *norm, nn.ReLU(inplace=True)]
         if self.is_after_native and reads_alone:
             weight = next(steps[0].parameters())
             weight.data = weight.data.t().contiguous().t()
         return DenseStream(*steps) if self.layers.kernels == "native" else nn.Sequential(*steps)
 
-    def outputs(self, units: int, role: Role) -> nn.Linear:
+    def outputs(self, units: int, role: Role = "q") -> nn.Linear:
+        """A layer behind a stream; `role` chooses its first weights: 'policy', 'value' or 'q'."""
         return self.layers.dense(self.units[-1], units, role)
+
+
+Head = Callable[[Hidden, Spaces], nn.Module]
+"""Makes what a named network ends with: a module from features to outputs of your own."""
 
 
 class PolicyValueHead(nn.Module):

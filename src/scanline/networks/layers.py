@@ -26,6 +26,8 @@ Layer = nn.Conv2d | nn.Linear
 Role = Literal["hidden", "policy", "value", "q"]
 Rule = Callable[[Layer, Role, Generator], None]
 
+_CUT_DEVIATION = 0.87962566103423978
+"""Deviation of a normal number that is cut at two deviations."""
 OUTPUT_GAINS: Mapping[Role, float] = MappingProxyType({"policy": 0.01, "value": 1.0, "q": 1.0})
 
 
@@ -46,6 +48,21 @@ def orthogonal(layer: Layer, role: Role, generator: Generator) -> None:
     gain = OUTPUT_GAINS.get(role, math.sqrt(2))
     nn.init.orthogonal_(layer.weight, gain, generator=generator)
     nn.init.zeros_(bias_of(layer))
+
+
+def truncated_normal(gain: float) -> Rule:
+    """Normal with variance gain / fan in, cut at two deviations, outputs with gain 1; biases 0.
+
+    Flax's `he_normal` is gain 2 with its `lecun_normal` outputs; Sonnet's default is gain 1.
+    """
+
+    def rule(layer: Layer, role: Role, generator: Generator) -> None:
+        own = gain if role == "hidden" else 1.0
+        bound = 2.0 * math.sqrt(own / fan_in(layer.weight)) / _CUT_DEVIATION
+        nn.init.trunc_normal_(layer.weight, 0.0, bound / 2, -bound, bound, generator=generator)
+        nn.init.zeros_(bias_of(layer))
+
+    return rule
 
 
 def kaiming(layer: Layer, role: Role, generator: Generator) -> None:

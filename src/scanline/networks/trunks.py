@@ -32,7 +32,9 @@ from .layers import (
     kaiming,
     kaiming_doubled,
     orthogonal,
+    truncated_normal,
 )
+from .residual import ChannelNorm, section, section_size
 
 UNIT = PixelScale(1 / 255)
 """0 to 1: x / 255 (Mnih 2015, PAAC, Stooke and Abbeel, fast DQN)."""
@@ -68,6 +70,28 @@ class Trunk:
     """(H, W) that it was published for; None takes any size."""
     pixels: PixelScale = UNIT
     """Scale of byte input."""
+    sections: tuple[int, ...] = ()
+    """Filters of IMPALA's residual sections, in place of `convs`."""
+    normed: bool = False
+    """Whether layer normalisation stands before every ReLU."""
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether it reads the numbers of an observation as they come."""
+        return not self.convs and not self.sections
+
+    @property
+    def has_kernels(self) -> bool:
+        """Whether our own kernels know its layers; else PyTorch computes them."""
+        return not self.sections and not self.normed
+
+    def maps_size(self, size: int) -> int:
+        """Length of one axis after all convolutions; below 1 where the input is too small."""
+        for conv in self.convs:
+            size = output_size(conv, size)
+        for _ in self.sections:
+            size = section_size(size)
+        return size
 
 
 NIPS = (Conv(16, 8, 4), Conv(32, 4, 2))
@@ -157,12 +181,27 @@ TRUNKS: Mapping[str, Trunk] = MappingProxyType(
             hidden=(512,),
             rule=kaiming,
         ),
+        "pqn": Trunk(
+            description="Gallici 2024: the layers of `nature`, each with layer normalisation.",
+            convs=NATURE,
+            hidden=(512,),
+            rule=truncated_normal(2.0),
+            normed=True,
+        ),
         "mlp": Trunk(
             description="Two dense layers of 128 units, for vectors, RAM and small images.",
             frame=None,
             convs=(),
             hidden=(128, 128),
             rule=orthogonal,
+        ),
+        "impala": Trunk(
+            description="Espeholt 2018, the deep one: 15 convolutions with residuals, 256 units.",
+            frame=None,
+            convs=(),
+            sections=(16, 32, 32),
+            hidden=(256,),
+            rule=truncated_normal(1.0),
         ),
     }
 )
@@ -182,14 +221,16 @@ class FlatTrunk(nn.Module):
 
 def build_trunk(trunk: Trunk, spaces: Spaces, layers: Layers) -> tuple[nn.Module, int]:
     """The module [N, S, ...frame] to [N, features], and the number of features."""
-    if not trunk.convs:
+    if trunk.is_flat:
         return FlatTrunk(trunk.pixels), math.prod(spaces.observation_shape)
     height, width, *colours = spaces.frame_shape
     channels = spaces.stack * math.prod(colours)
+    if trunk.sections:
+        return _residual_trunk(trunk, (height, width, channels), layers)
     steps: list[nn.Module] = []
     sizes: list[tuple[int, ...]] = []
     for conv in trunk.convs:
-        steps += conv_steps(conv, channels, (height, width), layers)
+        steps += conv_steps(conv, channels, (height, width), layers, trunk.normed)
         border = (*padding(conv, height), *padding(conv, width))
         sizes.append((height, width, channels, conv.filters, conv.kernel, conv.stride, *border))
         height, width, channels = output_size(conv, height), output_size(conv, width), conv.filters
@@ -198,16 +239,31 @@ def build_trunk(trunk: Trunk, spaces: Spaces, layers: Layers) -> tuple[nn.Module
     return ConvTrunk(nn.Sequential(*steps), trunk.pixels, native_sizes), features
 
 
+def _residual_trunk(
+    trunk: Trunk, image: tuple[int, int, int], layers: Layers
+) -> tuple[nn.Module, int]:
+    """IMPALA's sections and a last ReLU over images (height, width, channels)."""
+    height, width, channels = image
+    steps: list[nn.Module] = []
+    for filters in trunk.sections:
+        steps += section(channels, filters, layers)
+        channels = filters
+    body = nn.Sequential(*steps, nn.ReLU(inplace=True))
+    features = trunk.maps_size(height) * trunk.maps_size(width) * channels
+    return ConvTrunk(body, trunk.pixels, None), features
+
+
 def conv_steps(
-    conv: Conv, channels: int, frame: tuple[int, int], layers: Layers
+    conv: Conv, channels: int, frame: tuple[int, int], layers: Layers, normed: bool
 ) -> list[nn.Module]:
-    """Padding where the convolution cannot pad by itself, the convolution, ReLU."""
+    """Padding where the convolution cannot pad by itself, the convolution, [norm], ReLU."""
     top, bottom = padding(conv, frame[0])
     left, right = padding(conv, frame[1])
     own = top if top == bottom == left == right else 0
     before = [] if own == top == bottom == left == right else [(left, right, top, bottom)]
     layer = layers.conv(channels, conv.filters, conv.kernel, stride=conv.stride, padding=own)
-    return [*(nn.ZeroPad2d(sides) for sides in before), layer, nn.ReLU(inplace=True)]
+    norm = [ChannelNorm(conv.filters)] if normed else []
+    return [*(nn.ZeroPad2d(sides) for sides in before), layer, *norm, nn.ReLU(inplace=True)]
 
 
 def padding(conv: Conv, size: int) -> tuple[int, int]:

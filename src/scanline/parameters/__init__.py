@@ -15,16 +15,16 @@ from .exchange import Alone, CentralSettings
 from .learner import CentralOwner, CentralParameters, shared_store
 from .local import AllReduce, Grouped, LocalParameters, NotFiniteGradientError
 from .optimisers import (
-    Adam,
     Optimiser,
     OptimiserSettings,
+    RateSettings,
     RMSProp,
-    build_optimiser,
+    TorchOptimiser,
+    TorchSettings,
 )
 from .published import Published, Snapshot
 
 __all__ = [
-    "Adam",
     "AllReduce",
     "Alone",
     "CentralOwner",
@@ -44,10 +44,12 @@ __all__ = [
     "OptimiserSettings",
     "Published",
     "RMSProp",
+    "RateSettings",
     "SharedStore",
     "Snapshot",
     "StoreStuckError",
-    "build_optimiser",
+    "TorchOptimiser",
+    "TorchSettings",
     "join",
     "shared_store",
 ]

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from ..records import State
 from .central import CentralRule, CentralStore, Chunk, visit
 from .local import NotFiniteGradientError
-from .optimisers import STEP, Optimiser, OptimiserSettings, build_optimiser, memories, scale
+from .optimisers import STEP, Optimiser, OptimiserSettings, memories, scale
 
 _AVERAGES = ("exp_avg", "exp_avg_sq")
 
@@ -137,7 +137,7 @@ def optimiser_of(
     parameters = [flat[piece] for piece in pieces]
     for each, piece in zip(parameters, pieces, strict=True):
         each.grad = gradient[piece]
-    optimiser = build_optimiser(parameters, settings)
+    optimiser = settings.build(parameters)
     optimiser.adopt(
         {
             name: list(values.unbind()) if name == STEP else [values[piece] for piece in pieces]

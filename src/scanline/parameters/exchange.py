@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol, cast
 
 from torch import nn
 
 from .learner import CentralParameters, shared_store
 from .local import AllReduce, LocalParameters
-from .optimisers import OptimiserSettings
+from .optimisers import OptimiserSettings, RateSettings
 
 
 class ExchangeContext(Protocol):
@@ -26,7 +26,7 @@ class ExchangeContext(Protocol):
         """On the learner's device."""
 
     @property
-    def optimiser(self) -> OptimiserSettings: ...
+    def optimiser(self) -> RateSettings: ...
 
     @property
     def learning(self) -> Mapping[str, Any]:
@@ -104,10 +104,11 @@ class CentralSettings:
     @property
     def needs(self) -> frozenset[str]:
         adam = ("adam",) if self.rule == "multi-step-adam" else ()
-        return frozenset({"turns", "central updates", *adam})
+        return frozenset({"turns", "central updates", "shared memory", *adam})
 
     def build(self, context: ExchangeContext) -> CentralParameters:
-        network, optimiser = context.network, context.optimiser
+        network = context.network
+        optimiser = cast(OptimiserSettings, context.optimiser)  # by the need of shared memory
         store = shared_store(network, optimiser, self, context.central_fds)
         learner = CentralParameters(network, optimiser, store, self, **context.learning)
         if learner.views.target is not None:

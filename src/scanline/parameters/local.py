@@ -17,7 +17,7 @@ import ctypes
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import torch
 from torch import Tensor, nn
@@ -31,8 +31,7 @@ from ..records import State, Views
 from ..schedules import Schedule
 from .optimisers import (
     Optimiser,
-    OptimiserSettings,
-    build_optimiser,
+    RateSettings,
     copies,
     like,
 )
@@ -44,7 +43,7 @@ Gradients = Sequence[Tensor | None]
 AllReduce = Callable[[Sequence[Tensor]], None]
 """Replaces gradients, or an algorithm's state, in place by what all learners agree on."""
 
-BuildOptimiser = Callable[[str, list[nn.Parameter], OptimiserSettings], Optimiser]
+BuildOptimiser = Callable[[str, list[nn.Parameter], Any], Optimiser]
 """Makes the optimiser of a group, given its name, its parameters and its settings."""
 
 
@@ -72,7 +71,8 @@ class Group:
     """Parameters that share a loss, an optimiser and a clip."""
 
     parameters: list[nn.Parameter]
-    settings: OptimiserSettings
+    settings: Any
+    """As `RateSettings`; those of a learner of a central store are `OptimiserSettings`."""
     optimiser: Optimiser
     max_grad_norm: float | None
 
@@ -95,26 +95,28 @@ class LocalParameters:
     def __init__(  # noqa: PLR0913 (each is a choice of its own)
         self,
         network: nn.Module,
-        optimiser: OptimiserSettings | Mapping[str, OptimiserSettings],
+        optimiser: RateSettings | Mapping[str, RateSettings],
         *,
         max_grad_norm: float | Mapping[str, float | None] | None = None,
         with_target: bool = False,
+        target_rate: float = 0.0,
         algorithm_state: Mapping[str, Tensor] | None = None,
         all_reduce: AllReduce | None = None,
         build: BuildOptimiser | None = None,
         learning_rate: Schedule = lambda agent_steps: 0.0,
         watch_at: Callable[[int], UpdateMonitor | None] = lambda update: None,
     ) -> None:
-        """`build` makes a group's optimiser where it is not to be a local one; `learning_rate` is
+        """`target_rate` is the share of the live weights that an update mixes into the target;
+        `build` makes a group's optimiser where it is not to be a local one; `learning_rate` is
         that of `apply`, and `watch_at` gives what measures an update there, or None."""
         self.network = network
         self.version = 0
         """Updates so far."""
         self.target_version = 0
         """Updates in the weights of the target copy."""
-        self._all_reduce = all_reduce
+        self._all_reduce, self._target_rate = all_reduce, target_rate
         self.learning_rate, self._watch_at = learning_rate, watch_at
-        make = build or (lambda name, parameters, chosen: build_optimiser(parameters, chosen))
+        make = build or (lambda name, parameters, chosen: chosen.build(parameters))
         self._groups = {
             name: Group(
                 parameters,
@@ -176,6 +178,8 @@ class LocalParameters:
         if watch is not None:
             watch.after(self.network)
         self.version += 1
+        if self._target_rate:
+            self._mix_target()
         measured = watch.metrics if watch is not None else {}
         return {**named(norms), "charts/learning_rate": rate, **measured}
 
@@ -187,6 +191,14 @@ class LocalParameters:
             )
         with torch.no_grad():
             torch._foreach_copy_(tensors(self._views.target), tensors(self.network))
+        self.target_version = self.version
+
+    @torch.no_grad()
+    def _mix_target(self) -> None:
+        """Polyak: the target goes the given share of the way to the live weights."""
+        assert self._views.target is not None
+        for mine, live in zip(tensors(self._views.target), tensors(self.network), strict=True):
+            mine.lerp_(live, self._target_rate) if mine.is_floating_point() else mine.copy_(live)
         self.target_version = self.version
 
     def keep(self, state: Mapping[str, Tensor] | None) -> None:

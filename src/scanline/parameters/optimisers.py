@@ -1,7 +1,7 @@
-"""Optimisers: one RMSProp with every published placement of epsilon, and PyTorch's Adam.
+"""Optimisers: one RMSProp with every published placement of epsilon, and any of PyTorch's.
 
 Takes parameters whose `.grad` is set and a learning rate; changes the parameters in place.
-Knows nothing of losses, clipping, schedules in use or of who computed the gradient.
+Knows nothing of losses, clipping, schedules in use or of what computed the gradient.
 
 RMSProp is written here because TensorFlow 1, Lasagne, Keras and PyTorch each mean another
 formula by the name, and with the epsilon of 0.1 that A3C uses the difference decides the run.
@@ -12,9 +12,10 @@ Adam is PyTorch's fused one: a quarter of the time of its foreach form on a CPU.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, Protocol, get_args
+from functools import partial
+from typing import Any, ClassVar, Literal, Protocol, get_args
 
 import torch
 from torch import Tensor
@@ -28,33 +29,19 @@ from ..settings import at_least
 Kind = Literal["rmsprop", "adam"]
 Anneal = Literal["none", "linear"]
 ScaleWithEnvs = Literal["none", "linear", "sqrt"]
+Factory = Callable[[list[Tensor]], torch.optim.Optimizer]
+"""Parameters to the optimiser that moves them; its learning rate is set before every step."""
 _LARGEST = torch.finfo(torch.float32).max
 
 
 @dataclass(frozen=True, kw_only=True)
-class OptimiserSettings:
-    """How gradients become steps."""
+class RateSettings:
+    """How long steps are, whatever the optimiser: a user's own settings begin with these."""
 
     needs: ClassVar[frozenset[str]] = frozenset()
 
-    kind: Kind = "rmsprop"
-    """Which formula: 'rmsprop' or 'adam'."""
     learning_rate: float = 7e-4
     """Step size at the start of the run, in parameter units per normalised gradient."""
-    decay: float = 0.99
-    """Weight of the past in RMSProp's averages, per update; Adam reads `betas`."""
-    betas: tuple[float, float] = (0.9, 0.999)
-    """Weights of the past in Adam's mean and square, per update; RMSProp reads `decay`."""
-    epsilon: float = 1e-5
-    """What keeps the denominator from zero: in gradient units outside the root, squared inside."""
-    epsilon_inside_root: bool = False
-    """RMSProp: sqrt(square + epsilon), as TensorFlow 1 and Lasagne; else sqrt(square) + epsilon."""
-    square_starts_at: float = 0.0
-    """RMSProp: first value of the average square, in squared gradient units; 1 in TensorFlow 1."""
-    centred: bool = False
-    """RMSProp: divide by the deviation from the average gradient, as Mnih 2015 did."""
-    amsgrad: bool = False
-    """Adam: divide by the largest average square so far."""
     max_grad_norm: float = 0.0
     """Largest norm of a whole gradient; a longer one is shortened to it. 0 for no clipping."""
     scale_with_envs: ScaleWithEnvs = "none"
@@ -67,41 +54,32 @@ class OptimiserSettings:
     """Agent steps over which the learning rate first grows from zero; 0 for none."""
 
     def __post_init__(self) -> None:
-        choices = {"kind": Kind, "anneal": Anneal, "scale_with_envs": ScaleWithEnvs}
+        self._check_choices(anneal=Anneal, scale_with_envs=ScaleWithEnvs)
+        at_least(1, self, "scale_base_envs")
+        at_least(0, self, "warmup_agent_steps", "max_grad_norm")
+        self._check_positive("learning_rate")
+
+    def _check_choices(self, **choices: Any) -> None:
         for name, choice in choices.items():
             if getattr(self, name) not in get_args(choice):
                 raise ValueError(
                     f"{name}='{getattr(self, name)}' is unknown; use one of {get_args(choice)}."
                 )
-        at_least(1, self, "scale_base_envs")
-        at_least(0, self, "square_starts_at", "warmup_agent_steps", "max_grad_norm")
-        for name in ("learning_rate", "epsilon"):
-            value = getattr(self, name)
-            if not value > 0:
-                raise ValueError(f"{name}={value} is not positive; use a number above 0.")
-            if value > _LARGEST:
-                raise ValueError(f"{name}={value} overflows 32-bit floats; use one far below 1.")
-        for name, weight in (("decay", self.decay), *(("betas", beta) for beta in self.betas)):
-            if not 0 <= weight < 1:
-                raise ValueError(f"{name} has {weight}, outside [0, 1); 0.99 is usual.")
-        self._check_reader()
+
+    def _check_positive(self, name: str) -> None:
+        value = getattr(self, name)
+        if not value > 0:
+            raise ValueError(f"{name}={value} is not positive; use a number above 0.")
+        if value > _LARGEST:
+            raise ValueError(f"{name}={value} overflows 32-bit floats; use one far below 1.")
 
     @property
     def gives(self) -> frozenset[str]:
-        return frozenset({self.kind})
+        return frozenset()
 
-    def _check_reader(self) -> None:
-        """A setting that the chosen formula never reads is refused, not ignored."""
-        unread = {
-            "rmsprop": ("amsgrad",),
-            "adam": ("epsilon_inside_root", "square_starts_at", "centred"),
-        }
-        for name in unread[self.kind]:
-            if getattr(self, name):
-                raise ValueError(
-                    f"{name}={getattr(self, name)} means nothing to '{self.kind}'; "
-                    "leave it at its default or choose the other kind."
-                )
+    def build(self, parameters: Sequence[Tensor]) -> Optimiser:
+        """The optimiser of these parameters, one group of a network's."""
+        raise NotImplementedError(f"{type(self).__name__} must write `build(parameters)`.")
 
     def scaled_rate(self, num_envs: int) -> float:
         """The learning rate for so many environments."""
@@ -118,6 +96,81 @@ class OptimiserSettings:
         if self.warmup_agent_steps:
             rate = WarmUp(schedule=rate, duration_agent_steps=self.warmup_agent_steps)
         return rate
+
+
+@dataclass(frozen=True, kw_only=True)
+class OptimiserSettings(RateSettings):
+    """How gradients become steps: RMSProp or Adam."""
+
+    kind: Kind = "rmsprop"
+    """Which formula: 'rmsprop' or 'adam'."""
+    decay: float = 0.99
+    """Weight of the past in RMSProp's averages, per update; Adam reads `betas`."""
+    betas: tuple[float, float] = (0.9, 0.999)
+    """Weights of the past in Adam's mean and square, per update; RMSProp reads `decay`."""
+    epsilon: float = 1e-5
+    """What keeps the denominator from zero: in gradient units outside the root, squared inside."""
+    epsilon_inside_root: bool = False
+    """RMSProp: sqrt(square + epsilon), as TensorFlow 1 and Lasagne; else sqrt(square) + epsilon."""
+    square_starts_at: float = 0.0
+    """RMSProp: first value of the average square, in squared gradient units; 1 in TensorFlow 1."""
+    centred: bool = False
+    """RMSProp: divide by the deviation from the average gradient, as Mnih 2015 did."""
+    amsgrad: bool = False
+    """Adam: divide by the largest average square so far."""
+
+    def __post_init__(self) -> None:
+        self._check_choices(kind=Kind)
+        super().__post_init__()
+        at_least(0, self, "square_starts_at")
+        self._check_positive("epsilon")
+        for name, weight in (("decay", self.decay), *(("betas", beta) for beta in self.betas)):
+            if not 0 <= weight < 1:
+                raise ValueError(f"{name} has {weight}, outside [0, 1); 0.99 is usual.")
+        self._check_reader()
+
+    @property
+    def gives(self) -> frozenset[str]:
+        return frozenset({self.kind, "shared memory"})
+
+    def _check_reader(self) -> None:
+        """A setting that the chosen formula never reads is refused, not ignored."""
+        unread = {
+            "rmsprop": ("amsgrad",),
+            "adam": ("epsilon_inside_root", "square_starts_at", "centred"),
+        }
+        for name in unread[self.kind]:
+            if getattr(self, name):
+                raise ValueError(
+                    f"{name}={getattr(self, name)} means nothing to '{self.kind}'; "
+                    "leave it at its default or choose the other kind."
+                )
+
+    def build(self, parameters: Sequence[Tensor]) -> Optimiser:
+        if self.kind == "rmsprop":
+            return RMSProp(parameters, self)
+        return TorchOptimiser(
+            parameters,
+            partial(
+                torch.optim.Adam,
+                betas=self.betas,
+                eps=self.epsilon,
+                amsgrad=self.amsgrad,
+                fused=True,
+            ),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class TorchSettings(RateSettings):
+    """Any optimiser of PyTorch's kind, made by a function."""
+
+    factory: Factory
+    """Parameters to a torch optimiser: torch.optim.RAdam, or a function of your own that gives one
+    its further options. The learning rate is that of these settings, set before every step."""
+
+    def build(self, parameters: Sequence[Tensor]) -> Optimiser:
+        return TorchOptimiser(parameters, self.factory)
 
 
 class Optimiser(Protocol):
@@ -243,19 +296,26 @@ class RMSProp:
                 target.copy_(value)
 
 
-class Adam:
-    """PyTorch's Adam or AMSGrad, with a state that needs no pickle."""
+class TorchOptimiser:
+    """An optimiser of PyTorch's kind, with a state that needs no pickle."""
 
-    def __init__(self, parameters: Sequence[Tensor], settings: OptimiserSettings) -> None:
+    def __init__(self, parameters: Sequence[Tensor], factory: Factory) -> None:
         self.parameters = list(parameters)
-        self._optimiser = torch.optim.Adam(
-            self.parameters,
-            lr=settings.learning_rate,
-            betas=settings.betas,
-            eps=settings.epsilon,
-            amsgrad=settings.amsgrad,
-            fused=True,
-        )
+        made = factory(self.parameters)
+        if not isinstance(made, torch.optim.Optimizer):
+            raise ValueError(
+                f"factory gave a {type(made).__name__}, but it must give a torch.optim.Optimizer; "
+                "e.g. factory=torch.optim.RAdam."
+            )
+        self._optimiser = made
+        self._first = self._numbers()
+
+    def _numbers(self) -> list[dict[str, float]]:
+        """What its groups count by themselves; the learning rate is set at every step."""
+        return [
+            {n: v for n, v in group.items() if n != "lr" and isinstance(v, (int, float))}
+            for group in self._optimiser.param_groups
+        ]
 
     @torch.no_grad()
     def step(self, learning_rate: float, gradient_scale: float = 1.0) -> None:
@@ -264,7 +324,8 @@ class Adam:
             # The fused kernel walks raw memory and would pair the wrong numbers in silence.
             if each.grad is not None and each.grad.stride() != each.stride():
                 each.grad = like(each, each.grad)
-        self._optimiser.param_groups[0]["lr"] = learning_rate
+        for group in self._optimiser.param_groups:
+            group["lr"] = learning_rate
         self._optimiser.step()
 
     def adopt(self, memories: Mapping[str, Sequence[Tensor]]) -> None:
@@ -279,14 +340,21 @@ class Adam:
     def state(self) -> State:
         """Per parameter PyTorch's own names; empty for one that was never stepped."""
         slots = [self._optimiser.state.get(each, {}) for each in self.parameters]
-        return {"slots": [dict(zip(slot, copies(slot.values()), strict=True)) for slot in slots]}
+        saved = [{name: _copied(value) for name, value in slot.items()} for slot in slots]
+        numbers = self._numbers()
+        return {"slots": saved} | ({"groups": numbers} if numbers != self._first else {})
 
     def load(self, state: State) -> None:
         check_count(len(state["slots"]), len(self.parameters))
         for parameter, slot in zip(self.parameters, state["slots"], strict=True):
             self._optimiser.state[parameter] = {
-                name: like(parameter, value) for name, value in slot.items()
+                name: like(parameter, value) if isinstance(value, Tensor) else value
+                for name, value in slot.items()
             }
+        for group, numbers in zip(
+            self._optimiser.param_groups, state.get("groups", self._first), strict=True
+        ):
+            group.update(numbers)
 
 
 STEP = "step"
@@ -301,13 +369,6 @@ def memories(settings: OptimiserSettings) -> dict[str, float]:
     return dict.fromkeys((STEP, "exp_avg", *squares), 0.0)
 
 
-def build_optimiser(parameters: Sequence[Tensor], settings: OptimiserSettings) -> Optimiser:
-    """The optimiser that the settings name, over these parameters."""
-    if settings.kind == "adam":
-        return Adam(parameters, settings)
-    return RMSProp(parameters, settings)
-
-
 def scale(gradients: list[Tensor], factor: float) -> None:
     if factor != 1.0:
         torch._foreach_mul_(gradients, factor)
@@ -316,6 +377,11 @@ def scale(gradients: list[Tensor], factor: float) -> None:
 def copies(tensors: Iterable[Tensor]) -> list[Tensor]:
     """Contiguous copies, so that they can be written while the originals move on."""
     return [each.detach().clone(memory_format=torch.contiguous_format) for each in tensors]
+
+
+def _copied(value: Any) -> Any:
+    """A tensor's copy; of what is none (a count, a missing momentum) the value itself."""
+    return copies([value])[0] if isinstance(value, Tensor) else value
 
 
 def like(parameter: Tensor, value: Tensor) -> Tensor:

@@ -87,7 +87,7 @@ _DQN = Recipe(
     protocol="accelerated",
     # As published but for the rate (A.3). The original sums over its batch; its 0.01 is that of a
     # sum, which for a mean of 512 is divided by 512 squared.
-    optimiser=dataclasses.replace(usual.DQN.optimiser, learning_rate=7.5e-4, epsilon=0.01 / 512**2),
+    optimiser=dataclasses.replace(usual.DQN_RMSPROP, learning_rate=7.5e-4, epsilon=0.01 / 512**2),
     sampling=_SAMPLING,
     store=ReplaySettings(batch_size=512, sampling=_PER_ENV),
     pace=Alternate(target_agent_steps=10_000),

@@ -31,7 +31,8 @@ SENTENCES = {
     "rollouts": _OLD_STEPS,
     "pairs": "{name} learns from pairs of observations, which a rollout does not give; use "
     "store=ReplaySettings(...).",
-    "target": "{name} needs a target network, but target_agent_steps=0 keeps none; 10000 is usual.",
+    "target": "{name} needs a target network, but target_agent_steps=0 keeps none; 10000 is usual, "
+    "or a target_rate of 0.005.",
     "running statistics": "normalise_pixels counts pixels while the replay stands still for a "
     "block; use normalise_pixels=False, or pace=Alternate(...).",
     "equal statistics": "normalise_pixels keeps statistics that learners of a central store do not "
@@ -54,6 +55,8 @@ SENTENCES = {
     "CentralSettings.",
     "central updates": "A central store was built for rollouts and replays; use "
     "store=RolloutSettings(...) or ReplaySettings(...).",
+    "shared memory": "A central store holds the memory of our own optimisers only; use "
+    "optimiser=OptimiserSettings(...).",
     "adam": "rule='multi-step-adam' needs kind='adam'.",
 }
 """What to tell a user whose recipe does not meet a need; `name` is the class that has the need."""

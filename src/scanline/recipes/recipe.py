@@ -15,7 +15,8 @@ import torch
 from .. import settings
 from ..choices import ExchangeSettings, PaceSettings, SamplerSettings, StoreSettings
 from ..interfaces import Algorithm
-from ..parameters import Alone, OptimiserSettings
+from ..parameters import Alone, RateSettings
+from ..protocols import Protocol
 from ..records import Spaces
 from ..runners.synchronous import Alternate
 from ..runs.evaluating import EvaluationSettings
@@ -40,9 +41,10 @@ class Recipe:
     """Name of a network (`scanline list networks`), or a function from spaces to a module."""
     conv_gradient_scale: float = 1.0
     """Factor on the gradient that a dueling head sends into the convolutions."""
-    protocol: str = "baselines"
-    """What one agent step means (`scanline list protocols`)."""
-    optimiser: OptimiserSettings
+    protocol: str | Protocol = "baselines"
+    """What one agent step means: a name (`scanline list protocols`), or rules of your own."""
+    optimiser: RateSettings
+    """How gradients become steps: `OptimiserSettings`, `TorchSettings` or your own."""
     sampling: SamplerSettings = field(default_factory=SamplingSettings)
     store: StoreSettings = field(default_factory=RolloutSettings)
     pace: PaceSettings = field(default_factory=Alternate)

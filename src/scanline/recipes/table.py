@@ -12,10 +12,10 @@ import dataclasses
 from collections.abc import Mapping
 
 from ..errors import nearest
-from . import accelerated, cule, fast_dqn, ga3c, impala, paac, usual
+from . import accelerated, cule, fast_dqn, ga3c, impala, paac, pqn, usual
 from .recipe import Recipe
 
-_PAPERS = (paac, usual, accelerated, ga3c, cule, impala, fast_dqn)
+_PAPERS = (paac, usual, accelerated, ga3c, cule, impala, fast_dqn, pqn)
 RECIPES: Mapping[str, Recipe] = {row.name: row for paper in _PAPERS for row in paper.ROWS}
 
 _OTHER_NAMES: Mapping[str, str] = {cule.numbered(cule.SOONEST): "cule-vtrace"}

@@ -9,20 +9,22 @@ from ..samplers import SamplingSettings
 from ..stores import ReplaySettings, RolloutSettings
 from .recipe import Recipe
 
+DQN_RMSPROP = OptimiserSettings(
+    kind="rmsprop",
+    learning_rate=2.5e-4,
+    decay=0.95,
+    epsilon=0.01,
+    epsilon_inside_root=True,
+    centred=True,
+)
+"""That of Mnih 2015."""
 DQN = Recipe(
     name="dqn",
     summary="Mnih 2015: one environment, an update every 4 steps, target copied every 10,000.",
     algorithm=Dqn(loss_form="huber", reduction="sum"),
     network="nature-uniform",
     protocol="nature",
-    optimiser=OptimiserSettings(
-        kind="rmsprop",
-        learning_rate=2.5e-4,
-        decay=0.95,
-        epsilon=0.01,
-        epsilon_inside_root=True,
-        centred=True,
-    ),
+    optimiser=DQN_RMSPROP,
     sampling=SamplingSettings(num_envs=1, rollout_agent_steps=4),
     store=ReplaySettings(),
     pace=Alternate(target_agent_steps=10_000),

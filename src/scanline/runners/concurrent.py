@@ -101,6 +101,7 @@ class Concurrent:
     """Seconds without a sign of life after which a thread counts as stuck and the run ends."""
     needs: ClassVar[frozenset[str]] = frozenset({"lasting steps", "lockstep"})
     gives: ClassVar[frozenset[str]] = frozenset({"target"})
+    target_rate: ClassVar[float] = 0.0
     acts_with_target: ClassVar[bool] = True
     num_network_threads: ClassVar[int] = 1
 

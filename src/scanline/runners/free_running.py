@@ -96,6 +96,7 @@ class FreeRunning:
     """Seconds without a sign of life after which a thread counts as stuck and the run ends."""
     controller: ControllerSettings = field(default_factory=ControllerSettings)
     target_agent_steps: ClassVar[int] = 0
+    target_rate: ClassVar[float] = 0.0
     staged_agent_steps: ClassVar[int] = 0
     acts_with_target: ClassVar[bool] = False
 

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 from ..interfaces import Parts, Run, Runtime, RuntimeContext, Saved
 from ..records import Views
+from ..settings import fractions
 
 
 def loop(parts: Parts, run: Run) -> None:
@@ -41,7 +42,9 @@ class Alternate:
     """Acting and learning take turns."""
 
     target_agent_steps: int = 0
-    """Agent steps between two copies of the live weights into the target; 0 for no target."""
+    """Agent steps between two copies of the live weights into the target; 0 for none."""
+    target_rate: float = 0.0
+    """Share of the live weights that every update mixes into the target (Polyak); 0 for none."""
     needs: ClassVar[frozenset[str]] = frozenset()
     staged_agent_steps: ClassVar[int] = 0
     acts_with_target: ClassVar[bool] = False
@@ -52,10 +55,16 @@ class Alternate:
             raise ValueError(
                 f"target_agent_steps={self.target_agent_steps} is negative; use 0 for no target."
             )
+        fractions(self, "target_rate")
+        if self.target_agent_steps and self.target_rate:
+            raise ValueError(
+                f"target_agent_steps={self.target_agent_steps} copies what target_rate="
+                f"{self.target_rate} mixes; set one of them to 0."
+            )
 
     @property
     def gives(self) -> frozenset[str]:
-        target = ("target",) if self.target_agent_steps else ()
+        target = ("target",) if self.target_agent_steps or self.target_rate else ()
         return frozenset({"turns", "pauses", "running statistics", *target})
 
     def num_samplers(self, num_envs: int) -> int:

@@ -251,7 +251,8 @@ class DynamicSampler:
     def serve(self, groups: Sequence[int], policy: Policy) -> None:
         """One inference for these agents; sends the actions of those whose segment has room."""
         agents = [self._agents[group] for group in groups]
-        uniforms = torch.cat([agent.draws.at(agent.env_steps) for agent in agents])
+        num_draws = policy.draws_per_step
+        uniforms = torch.cat([agent.draws.at(agent.env_steps, num_draws) for agent in agents])
         acted = policy(self._observations(agents), uniforms, self.agent_steps)
         actions = to_array(acted.actions)
         columns = {name: to_array(column) for name, column in acted.columns.items()}

@@ -225,7 +225,7 @@ class LockstepSampler:
     def _act(self, policy: Policy, view: StepView, agent_steps: int) -> None:
         observations = view.observation_view.observations()
         self._mark("acting")
-        uniforms = self._draws[view.group].at(self._env_steps + view.t)
+        uniforms = self._draws[view.group].at(self._env_steps + view.t, policy.draws_per_step)
         acted = policy(observations, uniforms, agent_steps)
         actions = to_array(acted.actions)
         self._mark("environment")

@@ -110,6 +110,7 @@ class RolloutStore:
                 columns={n: _picked(column, chosen) for n, column in self._columns.items()},
                 agent_steps=self._slot.agent_steps_after,
                 update=update,
+                random=random.generator(self._seed, "loss", update, int(self._env_ids[0])),
             )
 
     def _order(self) -> Iterator[Tensor | None]:

@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
+from .. import random
 from ..interfaces import BuildContext
 from ..records import Batch, Experience, Slot, State
 from ..threads import BoundedQueue, heartbeat
@@ -61,7 +62,7 @@ class SegmentSettings:
         num = 2 * engine.num_groups + self.queue_segments
         steps = context.rollout_agent_steps
         size = (context.spaces, steps, engine.group_size, context.columns)
-        return SegmentQueue([Slot.allocate(*size) for _ in range(num)], self)
+        return SegmentQueue([Slot.allocate(*size) for _ in range(num)], self, context.seed)
 
     def batch_size(self, num_envs: int, rollout_agent_steps: int) -> int:
         """Agent steps that one update sees, for segments of one environment."""
@@ -71,8 +72,8 @@ class SegmentSettings:
 class SegmentQueue:
     """Preallocated segments: the empty ones, and the full ones that wait to be learned from."""
 
-    def __init__(self, slots: Sequence[Slot], settings: SegmentSettings) -> None:
-        self.settings, self._slots = settings, slots
+    def __init__(self, slots: Sequence[Slot], settings: SegmentSettings, seed: int = 0) -> None:
+        self.settings, self._slots, self._seed = settings, slots, seed
         self.num_joined = settings.joined_segments(slots[0].actions.numel())
         """Segments of a batch."""
         self._numbers = {id(slot): number for number, slot in enumerate(slots)}
@@ -131,6 +132,7 @@ class SegmentQueue:
             columns={name: column.flatten(0, 1)[kept] for name, column in named.items()},
             agent_steps=max(slot.agent_steps_after for slot in slots),
             update=update,
+            random=random.generator(self._seed, "loss", update),
         )
 
     def feedback(self, batch: Batch, priorities: Tensor | None) -> None:

@@ -18,6 +18,7 @@ from typing import ClassVar
 
 from torch import Tensor
 
+from .. import random
 from ..interfaces import BuildContext
 from ..records import Batch, Experience, Slot, State
 
@@ -64,7 +65,8 @@ class WindowSettings:
         kept, envs = self.num_kept_steps, context.num_envs
         arrays = Slot.allocate(context.spaces, kept, envs, context.columns)
         arrays.num_learners = context.num_learners
-        return WindowStore(arrays, self, context.rollout_agent_steps)
+        key = (context.seed, context.first_env_id)
+        return WindowStore(arrays, self, context.rollout_agent_steps, key)
 
 
 class WindowStore:
@@ -72,8 +74,16 @@ class WindowStore:
 
     keeps_rows = False
 
-    def __init__(self, arrays: Slot, settings: WindowSettings, rollout_agent_steps: int) -> None:
+    def __init__(
+        self,
+        arrays: Slot,
+        settings: WindowSettings,
+        rollout_agent_steps: int,
+        key: tuple[int, int] = (0, 0),
+    ) -> None:
+        """`key`: seed of the run, and global number of the first environment."""
         _check(arrays, settings, rollout_agent_steps)
+        self._key = key
         self._arrays, self._size = arrays, settings.window_agent_steps
         self._num_blocks, self._rollout = settings.num_blocks, rollout_agent_steps
         # The sampler knows slots by identity: they are made once.
@@ -120,6 +130,7 @@ class WindowStore:
             columns={name: column.flatten(0, 1) for name, column in block.columns.items()},
             agent_steps=newest.agent_steps_after,
             update=update,
+            random=random.generator(self._key[0], "loss", update, self._key[1]),
             slot=block,
         )
 

@@ -55,7 +55,7 @@ class CentralRuntime:
         self._plan, self._pause = context.plan, context.attachments.pause
         exchange, num = cast(Any, context.recipe.exchange), context.plan.learners
         owned = build_learner(context.plan, context.spaces, context.seed)
-        self._store = parameters.shared_store(owned.network, context.optimiser, exchange)
+        self._store = parameters.shared_store(owned.network, cast(Any, context.optimiser), exchange)
         self._owner = CentralOwner(owned, self._store, exchange.lock_seconds)
         self._counters, self._workers = SharedCounters(num), LearnerProcesses(num)
         self._statistics = LearnerStatistics(num, context.plan.recipe.sampling.num_envs)

@@ -21,7 +21,7 @@ from .. import acting, engines, networks, processes, protocols, random, settings
 from ..devices import Device
 from ..engines import Engine, EngineSettings
 from ..interfaces import Algorithm, Parts, Policy, Sampler, Store
-from ..parameters import AllReduce, Learners, OptimiserSettings
+from ..parameters import AllReduce, Learners, RateSettings
 from ..recipes import Recipe
 from ..records import Column, Spaces, Views
 from ..runs import wrappers
@@ -152,7 +152,7 @@ class Context:
         return self.device.place(network)
 
     @property
-    def optimiser(self) -> OptimiserSettings:
+    def optimiser(self) -> RateSettings:
         return self.recipe.optimiser
 
     @property
@@ -318,6 +318,6 @@ def share_cores(plan: Plan) -> None:
     As many as asked for, or a fair share of the cores where learners or threads would compete.
     """
     native = plan.run.kernels == "native" and device_of(plan).is_host
-    named = isinstance(plan.recipe.network, str)  # else a function that builds a module
+    known = networks.has_kernels(plan.recipe.network)
     threads = max(1, cores_of_one(plan) // plan.recipe.pace.num_network_threads)
-    networks.share_cores(plan.run.torch_threads or threads, native and named)
+    networks.share_cores(plan.run.torch_threads or threads, native and known)

@@ -17,25 +17,33 @@ from .. import networks
 from ..acting import EvaluationPolicy, NetworkPolicy, Source
 from ..parameters import LocalParameters
 from ..random import GREEDY, SAMPLED
+from ..recipes import Recipe
 from ..records import Spaces
 from ..runs.checkpoint import load_chosen
 from ..runs.instruments import Instruments
 from .attachments import unless_paused
-from .placement import device_of
+from .placement import Place, device_of
 from .plan import Plan
 
 
 def build_network(plan: Plan, spaces: Spaces, seed: int) -> torch.nn.Module:
     """The recipe's network with the head that its algorithm needs."""
     recipe = plan.recipe
-    head = networks.HeadSettings(
-        kind=recipe.algorithm.head,
-        num_atoms=getattr(recipe.algorithm, "num_atoms", networks.HeadSettings.num_atoms),
-        conv_gradient_scale=recipe.conv_gradient_scale,
-    )
-    losses = recipe.algorithm.losses
+    head, losses = _head(recipe), recipe.algorithm.losses
     return networks.build(
         recipe.network, spaces, head, seed=seed, kernels=plan.run.kernels, losses=losses
+    )
+
+
+def _head(recipe: Recipe) -> networks.HeadSettings | networks.Head:
+    """The algorithm's own, or the named one with what recipe and algorithm say of it."""
+    head = recipe.algorithm.head
+    if not isinstance(head, str):
+        return head
+    return networks.HeadSettings(
+        kind=head,
+        num_atoms=getattr(recipe.algorithm, "num_atoms", networks.HeadSettings.num_atoms),
+        conv_gradient_scale=recipe.conv_gradient_scale,
     )
 
 
@@ -72,12 +80,14 @@ def learning_options(
     is_paused: Callable[[], bool] | None = None,
 ) -> dict[str, Any]:
     """What parameters are made of besides network and optimiser, whatever the exchange."""
-    recipe = plan.recipe
+    recipe, pace = plan.recipe, plan.recipe.pace
+    num_envs = Place(num_learners=plan.learners).num_envs(recipe)
     instruments = Instruments(plan.run.instruments, network)
     return {
         "max_grad_norm": recipe.optimiser.max_grad_norm,
-        "with_target": recipe.pace.target_agent_steps > 0,
-        "algorithm_state": recipe.algorithm.init(spaces),
+        "with_target": bool(pace.target_agent_steps or pace.target_rate),
+        "target_rate": pace.target_rate,
+        "algorithm_state": recipe.algorithm.init(spaces, num_envs),
         "learning_rate": unless_paused(recipe.schedules()[1], is_paused),
         "watch_at": instruments.norms_at,
     }

@@ -117,9 +117,10 @@ class LoadedPolicy:
         """Actions [N] for observations [N, S, ...], or one action for one observation [S, ...]."""
         alone = observations.ndim == len(self.spaces.observation_shape)
         batch = torch.as_tensor(np.asarray(observations)[None] if alone else observations)
-        numbers = random.uniforms(EVALUATION_SEED, "policy", np.arange(len(batch)), self._calls)
+        rows, num_draws = np.arange(len(batch)), self.policy.draws_per_step
+        numbers = random.draws(EVALUATION_SEED, "policy", rows, self._calls, num_draws)
         self._calls += 1
-        actions = self.policy(batch, torch.from_numpy(numbers[:, :2].copy())).actions
+        actions = self.policy(batch, numbers).actions
         return np.asarray(actions[0] if alone else actions)
 
 

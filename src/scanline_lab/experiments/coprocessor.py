@@ -89,7 +89,7 @@ class AlgorithmWrapper:
     inner: Algorithm
 
     @property
-    def head(self) -> str:
+    def head(self) -> str | Callable[..., nn.Module]:
         return self.inner.head
 
     @property
@@ -107,8 +107,12 @@ class AlgorithmWrapper:
     def columns(self, spaces: Spaces) -> Mapping[str, Column]:
         return self.inner.columns(spaces)
 
-    def init(self, spaces: Spaces) -> Mapping[str, Tensor]:
-        return self.inner.init(spaces)
+    @property
+    def draws_per_step(self) -> int:
+        return self.inner.draws_per_step
+
+    def init(self, spaces: Spaces, num_envs: int) -> Mapping[str, Tensor]:
+        return self.inner.init(spaces, num_envs)
 
     def spanning(self, agent_steps: int) -> Algorithm:
         return replace(self, inner=self.inner.spanning(agent_steps))

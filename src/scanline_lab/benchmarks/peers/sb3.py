@@ -14,7 +14,7 @@ import functools
 import importlib
 import time
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 import gymnasium
 import numpy as np
@@ -28,6 +28,7 @@ from stable_baselines3.common.vec_env import SubprocVecEnv, VecEnv, VecFrameStac
 
 from scanline import games, recipes
 from scanline.algorithms import ActorCritic, Dqn, Ppo
+from scanline.parameters import OptimiserSettings
 from scanline.recipes import Recipe
 from scanline.records import Array
 from scanline.stores import ReplaySettings, RolloutSettings
@@ -181,7 +182,7 @@ def a2c(recipe: Recipe, algorithm: ActorCritic, envs: VecEnv) -> BaseAlgorithm:
         "CnnPolicy",
         envs,
         n_steps=recipe.sampling.horizon_agent_steps,
-        rms_prop_eps=recipe.optimiser.epsilon,
+        rms_prop_eps=cast(OptimiserSettings, recipe.optimiser).epsilon,
         ent_coef=algorithm.entropy_coef,
         **_shared(recipe),
     )
@@ -206,7 +207,7 @@ def dqn(recipe: Recipe, algorithm: Dqn, store: ReplaySettings, envs: VecEnv) -> 
     """Its epsilon is constant in a benchmark: SB3 asks no network for a random action."""
     owed = Fraction(store.training_intensity).limit_denominator(1000)
     owed *= Fraction(recipe.sampling.num_envs, store.batch_size)  # updates per step of all
-    optimiser, shared = recipe.optimiser, _shared(recipe)
+    optimiser, shared = cast(OptimiserSettings, recipe.optimiser), _shared(recipe)
     if optimiser.kind == "rmsprop":
         shared["policy_kwargs"] |= {
             "optimizer_class": torch.optim.RMSprop,
