@@ -18,6 +18,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from .. import random
 from ..interfaces import BuildContext
 from ..records import Batch, Experience, Slot, State
 from ..settings import at_least
@@ -61,7 +62,7 @@ class RolloutQueueSettings:
         steps = context.rollout_agent_steps
         arrays = Slot.allocate(context.spaces, steps, width, context.columns)
         arrays.num_learners = context.num_learners
-        return RolloutQueue(arrays, rollout, batch)
+        return RolloutQueue(arrays, rollout, batch, (context.seed, context.first_env_id))
 
 
 class RolloutQueue:
@@ -69,8 +70,15 @@ class RolloutQueue:
 
     keeps_rows = False
 
-    def __init__(self, arrays: Slot, rollout_trajectories: int, batch_trajectories: int) -> None:
-        self._arrays, self._batch_size = arrays, batch_trajectories
+    def __init__(
+        self,
+        arrays: Slot,
+        rollout_trajectories: int,
+        batch_trajectories: int,
+        key: tuple[int, int] = (0, 0),
+    ) -> None:
+        """`key`: seed of the run, and global number of the first environment."""
+        self._arrays, self._batch_size, self._key = arrays, batch_trajectories, key
         num_steps, width = arrays.actions.shape
         # The sampler knows slots by identity: they are made once.
         self._slots = [
@@ -127,6 +135,7 @@ class RolloutQueue:
             columns={name: column.flatten(0, 1) for name, column in block.columns.items()},
             agent_steps=max(slot.agent_steps_after for slot in self._slots),
             update=update,
+            random=random.generator(self._key[0], "loss", update, self._key[1]),
             slot=block,
         )
 
