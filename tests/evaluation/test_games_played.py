@@ -16,6 +16,7 @@ from scanline.records import Acted
 class Stay:
     """Never moves."""
 
+    draws_per_step = 2
     version, agent_steps, choice = 0, 7_000, GREEDY
 
     def __call__(
