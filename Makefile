@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.setup-done
 NATIVE := $(shell find native CMakeLists.txt -name '*.h' -o -name '*.cpp' -o -name 'CMakeLists.txt' 2>/dev/null)
 
-.PHONY: help setup train test lint format bench conformance learning sanitize native docs clean
+.PHONY: help setup train test lint format bench conformance learning sanitize native cuda docs clean
 
 help:  ## Show these lines
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -72,6 +72,9 @@ sanitize: $(STAMP)  ## Run the native tests, a million hostile frames per cartri
 	build/thread/native/tests/test_work_sharing
 	build/address/native/tests/hostile_roms 1000000 all $(ROMS)/*.bin
 	for shard in 1 2 3 4 5 6 7 8 9 10; do build/address/native/tests/fuzz_snapshots 100000 $$shard $(ROMS)/*.bin || exit 1; done
+
+cuda: $(STAMP)  ## Compile every kernel for every architecture and cartridge type: registers, spills, stack; needs no GPU
+	$(BIN)/python benchmarks/cuda_kernels.py --json benchmarks/results/cuda-kernels.json
 
 docs: $(STAMP)  ## Build the documentation as a site in build/site
 	$(BIN)/mkdocs build --strict --quiet

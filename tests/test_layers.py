@@ -54,7 +54,6 @@ NATIVE_FOLDERS = [
     "env",
     "cpu",
     "gpu",
-    "cuda",
     "layers",
     "bindings",
     "tests",
@@ -141,7 +140,7 @@ def includes(text: str) -> set[str]:
 
 def wrong_includes(folder: str, folders: set[str]) -> set[str]:
     allowed = set(NATIVE_FOLDERS[: NATIVE_FOLDERS.index(folder) + 1])
-    allowed -= {"cpu"} if folder in ("gpu", "cuda") else set()
+    allowed -= {"cpu"} if folder == "gpu" else set()
     return folders - allowed
 
 

@@ -56,7 +56,10 @@ class EngineKind:
     @property
     def is_listed(self) -> bool:
         """Whether lists for users name it."""
-        return self.package is None or importlib.util.find_spec(self.package) is not None
+        try:
+            return self.package is None or importlib.util.find_spec(self.package) is not None
+        except ModuleNotFoundError:  # of a package in a package that is missing
+            return False
 
 
 def _package_version(package: str) -> str:
@@ -97,6 +100,14 @@ KINDS: Mapping[str, EngineKind] = {
         env_bytes=140_000,
         compiled="scanline._native",
         package="pyopencl",
+    ),
+    "cuda": EngineKind(
+        summary="The same emulator on an NVIDIA GPU: whole agent steps, by kernels.",
+        protocol="baselines",
+        version=_core_fingerprint,
+        env_bytes=140_000,
+        compiled="scanline._native",
+        package="cuda.core",
     ),
 }
 
