@@ -17,6 +17,7 @@ import torch
 from cuda_kernels import KernelCost, kernel_costs
 
 from scanline import engines
+from scanline.devices import Device
 from scanline.engines import Engine, EngineSettings, cuda
 from scanline.engines.cuda import THREADS_PER_BLOCK, CudaLauncher
 from scanline.engines.device import DeviceEngine
@@ -58,7 +59,7 @@ class CudaOnHost(CudaLauncher):
     """The launcher's memory and arguments in host memory, with the host grid for its kernels."""
 
     def __init__(self) -> None:
-        self._device, self._host = torch.device("cpu"), HostLauncher()
+        self._device, self._host = Device("cpu"), HostLauncher()
         self._core = SimpleNamespace(
             LaunchConfig=SimpleNamespace,
             Stream=SimpleNamespace(from_handle=lambda handle: handle),

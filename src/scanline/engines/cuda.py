@@ -20,6 +20,7 @@ import numpy as np
 import torch
 
 from .. import files
+from ..devices import Device, download, resolved
 from ..errors import MissingPackageError, RefusedError
 from ..records import Array
 from .device import DeviceEngine, check_settings
@@ -39,13 +40,13 @@ class CudaLauncher:
 
     def __init__(self, device: str = "cuda") -> None:
         self._core = _cuda_core()
-        self._device = torch.device(device)
-        self._architecture = _architecture(self._device)
+        self._architecture = _architecture(device)
+        self._device = Device(resolved(device))
         self._kernels: dict[tuple[str, str], Any] = {}
 
     def compile(self, cartridge: str) -> None:
         code = cached_code(cartridge, self._architecture)
-        with torch.cuda.device(self._device):
+        with torch.cuda.device(self._device.pytorch):
             torch.cuda.current_stream()  # PyTorch's context is the one that modules are loaded into
             module = self._core.ObjectCode.from_cubin(code)
             for name in ("scanline_play", "scanline_observe", "scanline_restart"):
@@ -53,26 +54,26 @@ class CudaLauncher:
 
     def allocate(self, num_bytes: int) -> torch.Tensor:
         try:
-            return torch.zeros(max(num_bytes, 1), dtype=torch.uint8, device=self._device)
+            return self._device.zeros((max(num_bytes, 1),), torch.uint8)
         except torch.cuda.OutOfMemoryError as error:
             raise RefusedError(
-                f"{self._device} has no memory for {num_bytes:,} bytes more; use fewer "
-                "environments."
+                f"The device {self._device.name!r} has no memory for {num_bytes:,} bytes more; "
+                "use fewer environments."
             ) from error
 
     def stream(self) -> Any:
-        return torch.cuda.Stream(self._device)
+        return torch.cuda.Stream(self._device.pytorch)
 
     def write(self, stream: Any, buffer: torch.Tensor, data: Array, offset: int = 0) -> None:
         raw = torch.from_numpy(np.array(data).reshape(-1).view(np.uint8))  # of its own: writable
         with torch.cuda.stream(stream):
             # From pageable memory the driver has read all of it when the call returns.
-            buffer[offset : offset + raw.numel()].copy_(raw)
+            self._device.upload_into(buffer[offset : offset + raw.numel()], raw)
 
     def read(self, stream: Any, buffer: torch.Tensor, data: Array, offset: int = 0) -> None:
         with torch.cuda.stream(stream):
-            found = buffer[offset : offset + data.nbytes].cpu()
-        data[...] = found.numpy().view(data.dtype).reshape(data.shape)
+            found = download(buffer[offset : offset + data.nbytes])
+        data[...] = found.view(data.dtype).reshape(data.shape)
 
     def launch(
         self,
@@ -86,7 +87,7 @@ class CudaLauncher:
             grid=-(-num_lanes // THREADS_PER_BLOCK), block=THREADS_PER_BLOCK
         )
         addresses = [buffer.data_ptr() for buffer in buffers]
-        with torch.cuda.device(self._device):
+        with torch.cuda.device(self._device.pytorch):
             queue = self._core.Stream.from_handle(stream.cuda_stream)
             self._core.launch(
                 queue, config, self._kernels[kernel], *addresses, *map(np.uint32, scalars)
@@ -151,7 +152,7 @@ def _cuda_core() -> Any:
     return cuda.core
 
 
-def _architecture(device: torch.device) -> str:
+def _architecture(device: str) -> str:
     """The GPU's architecture, such as 'sm_80'; refuses a machine that has none or an old one."""
     if torch.version.cuda is None:
         raise RefusedError(
