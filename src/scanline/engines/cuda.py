@@ -62,7 +62,7 @@ class CudaLauncher:
             ) from error
 
     def stream(self) -> Any:
-        return torch.cuda.Stream(self._device.pytorch)
+        return torch.cuda.Stream(self._device.pytorch)  # type: ignore[no-untyped-call]
 
     def write(self, stream: Any, buffer: torch.Tensor, data: Array, offset: int = 0) -> None:
         raw = torch.from_numpy(np.array(data).reshape(-1).view(np.uint8))  # of its own: writable
