@@ -72,7 +72,7 @@ def measure(num_steps: int, rule: Sampling, n_step: int, batch_size: int) -> Non
     )
     before = resident_bytes()
     shape = ReplayShape(num_envs=8, rollout_agent_steps=4)
-    replay = Replay(ATARI, shape, settings, 0, announce=lambda text: None)
+    replay = Replay(ATARI, shape, settings, 0)
     first, put = fill(replay, num_steps + 64), fill(replay, num_steps)
     draw, feedback = microseconds(replay, batch_size, 400 if batch_size <= 64 else 100)
     per_step = (resident_bytes() - before) / num_steps

@@ -11,6 +11,7 @@ import torch
 from scanline import devices, simulated
 from scanline.devices import HOST, Device, PackedArrays
 from scanline.errors import RefusedError
+from scanline.memory import Share, told
 
 
 def test_auto_is_cuda_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,11 +67,13 @@ def test_packed_arrays_go_up_in_one_simulated_transfer() -> None:
 
 
 def test_memory_that_a_simulated_device_lacks_is_refused_in_one_sentence() -> None:
+    device = Device("simulated")
+    share = Share("Rollouts", 5_000, lambda left: "use fewer environments", device.memory)
     with simulated.memory(1_000), pytest.raises(RefusedError) as refused:
-        Device("simulated").refuse_if_too_large(5_000, "Rollouts", "use fewer environments")
+        told([share], {device.memory: device.free_bytes})
     assert str(refused.value) == (
-        "Rollouts take 5.00 kB, but the device 'simulated' has 1.00 kB left; "
-        "use fewer environments."
+        "This takes 5.00 kB, but the device 'simulated' has 1.00 kB left; the largest share, "
+        "5.00 kB, is rollouts: use fewer environments."
     )
 
 

@@ -7,9 +7,10 @@ them like ours. `needs` and `gives` are compared by `recipes/fit.py`; `training/
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from .interfaces import Runtime
+from .memory import Share
 
 
 class Declared(Protocol):
@@ -50,11 +51,26 @@ class SamplerSettings(Declared, Protocol):
         """A `Sampler` over the engine of a `BuildContext`."""
 
 
+class Updates(NamedTuple):
+    """What a store asks of a learner."""
+
+    per_rollout: float
+    """Updates after every rollout of all environments, on average."""
+    batch_agent_steps: int
+    """Agent steps that one update sees."""
+
+
 class StoreSettings(Declared, Protocol):
     """What is kept between acting and learning."""
 
+    def updates(self, num_envs: int, rollout_agent_steps: int) -> Updates:
+        """What is learned from rollouts of so many environments and steps of each."""
+
     def build(self, context: Any) -> Any:
         """A `Store` with the arrays of one learner, from a `BuildContext`."""
+
+    def memory(self, context: Any) -> Share:
+        """What the arrays of one learner take when they are full, from a `BuildContext`."""
 
     def shared(self, num_learners: int, *, divides_batch: bool = True) -> Any:
         """What one of several learners keeps; refuses what does not divide."""

@@ -21,8 +21,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from . import memory
 from .errors import RefusedError
-from .memory import available_bytes, refuse_if_too_large
 
 HostArray = npt.NDArray[Any]
 _PCI = Path("/sys/bus/pci/devices")
@@ -139,14 +139,12 @@ class Device:
             return float(torch.mps.recommended_max_memory() - used)
         if self.kind == _SIMULATED:
             return float(importlib.import_module(".simulated", __package__).free_bytes())
-        return available_bytes()
+        return memory.available_bytes()
 
-    def refuse_if_too_large(self, num_bytes: float, what: str, remedy: str) -> None:
-        """To be called before the memory is taken, of the device and of the host."""
-        refuse_if_too_large(num_bytes, what, remedy)
-        if not self.is_host:
-            place = f"the device {self.name!r}"
-            refuse_if_too_large(num_bytes, what, remedy, free=self.free_bytes, place=place)
+    @property
+    def memory(self) -> str:
+        """The place of its memory, as a `Share` names it."""
+        return memory.HOST if self.is_host else f"the device {self.name!r}"
 
     def near_cores(self, folder: Path = _PCI) -> list[int]:
         """Cores on the same side of the machine as this GPU; none where the system does not say."""

@@ -260,10 +260,6 @@ class BuildContext(Protocol):
     def mark(self) -> Callable[[str], Any]:
         """Called with what the time from now on belongs to: 'acting', 'environment', 'other'."""
 
-    @property
-    def announce(self) -> Callable[[str], None]:
-        """Shows a sentence to the user."""
-
 
 class RuntimeContext(BuildContext, Protocol):
     """What the `build` of a pace needs besides: the parts, and what surrounds them in a run."""

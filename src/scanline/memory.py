@@ -1,13 +1,15 @@
-"""Memory: how much is left, and a refusal before more is taken.
+"""Memory: how much is left, and one sum of what will be taken, compared before it is.
 
-Takes numbers of bytes; gives what this process may still take, words for a number of bytes, and a
-sentence where something does not fit. Knows nothing of what the bytes are for.
+Takes `Share`s of places (the host, a device); gives the sentence that tells of their sum, or a
+refusal that names the largest and its remedy. Knows nothing of what the bytes are for.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import psutil
 
@@ -29,20 +31,56 @@ def _group_bytes() -> float:
         return math.inf
 
 
-def refuse_if_too_large(
-    num_bytes: float,
-    what: str,
-    remedy: str,
-    *,
-    free: float | None = None,
-    place: str = "this machine",
-) -> None:
-    """To be called before the memory is taken; `free` bytes are the machine's by default."""
-    free = available_bytes() if free is None else free
-    if num_bytes > free:
-        raise RefusedError(
-            f"{what} take {in_words(num_bytes)}, but {place} has {in_words(free)} left; {remedy}."
+HOST = "this machine"
+"""The place of what no other device holds."""
+
+
+class Share(NamedTuple):
+    """A part of the memory that is about to be taken."""
+
+    what: str
+    """A noun that may begin a sentence."""
+    num_bytes: float
+    remedy: Callable[[float], str]
+    """What a user can do so that it fits into so many bytes."""
+    place: str = HOST
+
+    def times(self, count: int, of_each: str) -> Share:
+        """So many of them."""
+        if count == 1:
+            return self
+        return Share(
+            f"{self.what} in each of {count} {of_each}",
+            count * self.num_bytes,
+            lambda left: self.remedy(left / count),
+            self.place,
         )
+
+
+def told(shares: Sequence[Share], free_bytes: Mapping[str, float]) -> str:
+    """The sum of each place beside what is free there, largest share first.
+
+    Refuses, as `RefusedError`, a sum that is more than is free.
+    """
+    sentences = []
+    for place in dict.fromkeys(share.place for share in shares):
+        here = sorted((s for s in shares if s.place == place), key=lambda s: -s.num_bytes)
+        total, free = sum(share.num_bytes for share in here), free_bytes[place]
+        if total > free:
+            largest = here[0]
+            raise RefusedError(
+                f"This takes {in_words(total)}, but {place} has {in_words(free)} left; the largest "
+                f"share, {in_words(largest.num_bytes)}, is {_continued(largest.what)}: "
+                f"{largest.remedy(free - total + largest.num_bytes)}."
+            )
+        named = ", ".join(f"{in_words(s.num_bytes)} {_continued(s.what)}" for s in here)
+        sentences += [f"Memory: {in_words(total)} of {in_words(free)} free on {place} ({named})."]
+    return " ".join(sentences)
+
+
+def _continued(noun: str) -> str:
+    """A noun within a sentence."""
+    return noun[:1].lower() + noun[1:]
 
 
 def in_words(num_bytes: float) -> str:

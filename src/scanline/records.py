@@ -18,7 +18,6 @@ import torch
 from torch import Tensor
 
 from . import stacks
-from .memory import refuse_if_too_large
 from .random import SAMPLED, Choice
 from .stacks import Array as Array
 
@@ -210,11 +209,6 @@ class Slot:
     ) -> Slot:
         """Zeroed arrays of one rollout."""
         steps = (num_steps, num_envs)
-        refuse_if_too_large(
-            (spaces.stack + num_steps) * num_envs * spaces.frame_bytes,
-            f"Rollouts of {num_steps:,} steps of {num_envs:,} environments",
-            "use a smaller num_envs or a shorter rollout",
-        )
         frame, dtype = spaces.frame_shape, getattr(torch, spaces.frame_dtype)
         return cls(
             frames=torch.zeros((spaces.stack + num_steps, num_envs, *frame), dtype=dtype),
@@ -232,6 +226,16 @@ class Slot:
             padding=spaces.stack_padding,
             life_loss_ends_return=spaces.life_loss_ends_return,
         )
+
+    @staticmethod
+    def num_bytes(
+        spaces: Spaces, num_steps: int, num_envs: int, columns: Mapping[str, Column]
+    ) -> int:
+        """Bytes of what `allocate` makes of the same arguments."""
+        frames = spaces.stack + num_steps + spaces.stack + spaces.num_start_frames
+        step = 8 + 2 * 4 + 3 + 1  # action, two rewards, three ends, depth
+        step += sum(math.prod(each.shape) * each.dtype.itemsize for each in columns.values())
+        return num_envs * (frames * spaces.frame_bytes + num_steps * step)
 
     def part(self, start: int, num_steps: int, envs: slice = slice(None)) -> Slot:
         """The same memory, fewer steps and environments; finals and starts are copies."""

@@ -48,7 +48,7 @@ def filled_replay(n_step: int, prioritised: bool) -> Replay:
         **({"sampling": PrioritisedSampling()} if prioritised else {}),  # type: ignore[arg-type]
     )
     shape = ReplayShape(num_envs=2, rollout_agent_steps=20)
-    replay = Replay(SPACES, shape, chosen, 5, announce=lambda text: None)
+    replay = Replay(SPACES, shape, chosen, 5)
     random = torch.Generator().manual_seed(11)
     for _ in range(12):
         slot = replay.slot()

@@ -129,7 +129,7 @@ def make(num_writers: int) -> Replay:
         sampling=PrioritisedSampling(),
         accumulator=NStep(n_step=2),
     )
-    replay = Replay(spaces(3), shape, settings, 7, None, announce=lambda sentence: None)
+    replay = Replay(spaces(3), shape, settings, 7, None)
     poison(replay)
     return replay
 

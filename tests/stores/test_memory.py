@@ -1,23 +1,23 @@
-"""The memory of a replay: by arithmetic, by measurement, and by refusal."""
+"""The memory of a replay: by arithmetic, by measurement, and what fits."""
 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+import scanline
 from scanline.records import Spaces
 from scanline.stores import (
     NStep,
     PrioritisedSampling,
-    Replay,
     ReplaySettings,
     ReplayShape,
-    memory,
-    memory_bytes,
+    replay_memory,
 )
 
 ATARI = Spaces(frame_shape=(84, 84), frame_dtype="uint8", stack=4, num_actions=18)
@@ -37,7 +37,7 @@ def test_a_million_frames_take_at_most_seven_and_a_half_gigabytes(shape: ReplayS
     rainbow = ReplaySettings(
         batch_size=512, sampling=PrioritisedSampling(), accumulator=NStep(n_step=3)
     )
-    needed = memory_bytes(ATARI, shape, rainbow)
+    needed = replay_memory(ATARI, shape, rainbow).num_bytes
     assert 1_000_000 * 84 * 84 < needed <= 7.5e9
 
 
@@ -54,20 +54,20 @@ spaces = Spaces(frame_shape=(84, 84), frame_dtype="uint8", stack=4, num_actions=
 shape = ReplayShape(num_envs=8, rollout_agent_steps=10)
 settings = ReplaySettings(capacity_agent_steps=20_000, sampling=PrioritisedSampling())
 before = resident()
-replay = Replay(spaces, shape, settings, 0, announce=lambda text: None)
+replay = Replay(spaces, shape, settings, 0)
 replay.put(Experience(replay.slot()))
 replay.sample()
 empty = resident() - before
 for _ in range(300):
     replay.put(Experience(replay.slot()))
 replay.sample()
-print(memory_bytes(spaces, shape, settings), empty, resident() - before)
+print(replay_memory(spaces, shape, settings).num_bytes, empty, resident() - before)
 """
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="reads Linux's /proc")
 def test_measured_memory_is_what_was_said_and_is_taken_as_it_fills() -> None:
-    source = str(Path(memory.__file__).parents[2])
+    source = str(Path(scanline.__file__).parents[1])
     done = subprocess.run(
         [sys.executable, "-c", MEASURE],
         env={**os.environ, "PYTHONPATH": source},
@@ -81,16 +81,18 @@ def test_measured_memory_is_what_was_said_and_is_taken_as_it_fills() -> None:
     assert 0.95 * said < full < said + 16e6
 
 
-def test_what_the_machine_does_not_have_is_refused_after_it_was_said(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(memory, "available_bytes", lambda: 10e6)
-    said: list[str] = []
+def test_the_remedy_names_the_capacity_that_fits() -> None:
     shape = ReplayShape(num_envs=2, rollout_agent_steps=4)
-    with pytest.raises(ValueError, match=r"takes 7\.\d\d GB.* has 10\.00 MB .* at most 1,1\d\d"):
-        Replay(ATARI, shape, ReplaySettings(), 0, announce=said.append)
-    assert "1,000,000 steps" in said[0]
-    assert "7.06 GB frames" in said[0]
+    share = replay_memory(ATARI, shape, ReplaySettings())
+    assert share.what == "A replay of 1,000,000 steps as it fills"
+    fitting = re.search(r"at most ([\d,]+)", share.remedy(10e6))
+    assert fitting
+    steps = int(fitting[1].replace(",", ""))
+    taken = [
+        replay_memory(ATARI, shape, ReplaySettings(capacity_agent_steps=steps + more)).num_bytes
+        for more in (0, 2)
+    ]
+    assert taken[0] <= 10e6 < taken[1]
 
 
 @pytest.mark.parametrize("limit", [3_000_000, 8_000_001, 50_000_000])
@@ -98,22 +100,19 @@ def test_a_capacity_in_bytes_is_used_up_and_not_exceeded(limit: int) -> None:
     shape = ReplayShape(num_envs=3, rollout_agent_steps=4)
     rule = PrioritisedSampling()
     in_bytes = ReplaySettings(capacity_bytes=limit, sampling=rule)
-    taken = memory_bytes(ATARI, shape, in_bytes)
+    taken = replay_memory(ATARI, shape, in_bytes).num_bytes
     assert limit - 3 * 8000 < taken <= limit
     steps = (limit - 2_000_000) // 8000
-    assert memory_bytes(ATARI, shape, ReplaySettings(capacity_agent_steps=steps)) < taken
+    smaller = ReplaySettings(capacity_agent_steps=steps)
+    assert replay_memory(ATARI, shape, smaller).num_bytes < taken
 
 
 def test_a_capacity_without_room_for_a_slot_is_refused() -> None:
     shape = ReplayShape(num_envs=8, rollout_agent_steps=4)
     with pytest.raises(ValueError, match="capacity_agent_steps=32 leaves 4 steps"):
-        memory_bytes(ATARI, shape, ReplaySettings(capacity_agent_steps=32))
+        replay_memory(ATARI, shape, ReplaySettings(capacity_agent_steps=32))
     with pytest.raises(ValueError, match="capacity_bytes=1000 leaves 0 steps"):
-        memory_bytes(ATARI, shape, ReplaySettings(capacity_bytes=1000))
-
-
-def test_this_machine_has_memory() -> None:
-    assert 1e6 < memory.available_bytes() < 1e15
+        replay_memory(ATARI, shape, ReplaySettings(capacity_bytes=1000))
 
 
 @pytest.mark.parametrize(

@@ -29,10 +29,6 @@ RULES: list[Sampling] = [UniformSampling(), PrioritisedSampling()]
 PADDINGS = ["zeros", "repeat", "noop-steps"]
 
 
-def quiet(text: str) -> None:
-    """Says nothing."""
-
-
 def make(
     own: Spaces,
     shape: ReplayShape,
@@ -47,7 +43,7 @@ def make(
         "accumulator": NStep(n_step=n_step, discount=0.9),
         **changes,
     }
-    replay = Replay(own, shape, ReplaySettings(**chosen), 7, columns, quiet)  # type: ignore[arg-type]
+    replay = Replay(own, shape, ReplaySettings(**chosen), 7, columns)  # type: ignore[arg-type]
     poison(replay)
     return replay
 
@@ -212,7 +208,7 @@ def test_a_restored_replay_draws_the_same(
         segments.append((first, columns))
         saved = replay.next_row()
     state = replay.state()
-    other = Replay(games.spaces, replay._shape, replay.settings, 7, None, quiet)
+    other = Replay(games.spaces, replay._shape, replay.settings, 7)
     poison(other)
     for first, columns in segments:
         other.restore_rows(first, columns)
@@ -374,7 +370,7 @@ def test_another_reader_draws_batches_of_its_own_and_disturbs_nothing() -> None:
     own = Spaces(frame_shape=(2, 2), frame_dtype="uint8", stack=2, num_actions=3)
     shape = ReplayShape(num_envs=2, rollout_agent_steps=4)
     kept = ReplaySettings(capacity_agent_steps=64, batch_size=3)
-    alone, shared = (Replay(own, shape, kept, 0, announce=quiet) for _ in range(2))
+    alone, shared = (Replay(own, shape, kept, 0) for _ in range(2))
     reader = shared.reader(batch_size=7, purpose="second")
     for number in range(6):
         for replay in (alone, shared):

@@ -21,7 +21,8 @@ from gymnasium import register, registry
 
 from .. import games
 from ..errors import RefusedError, look_up
-from ..memory import refuse_if_too_large
+from ..memory import Share
+from ..processes import granted_cores
 from .interface import Engine as Engine
 from .interface import EngineError as EngineError
 from .interface import EngineSettings as EngineSettings
@@ -42,6 +43,8 @@ class EngineKind:
     """What games depend on: the version of a package, or a fingerprint of sources."""
     env_bytes: int
     """Memory of one environment, roughly and rather less, its frames aside."""
+    worker_bytes: int = 0
+    """Memory of one worker process, where it has such."""
     compiled: str | None = None
     """Module of this package that must have been compiled for it."""
     package: str | None = None
@@ -92,6 +95,7 @@ KINDS: Mapping[str, EngineKind] = {
         protocol="as-is",
         version=partial(_package_version, "gymnasium"),
         env_bytes=10_000,
+        worker_bytes=25_000_000,
     ),
     "opencl": EngineKind(
         summary="The same emulator on an OpenCL device: whole agent steps, by kernels.",
@@ -142,15 +146,22 @@ def default_name(game: Game) -> str:
     return next(name for name, row in KINDS.items() if row.is_available)
 
 
-def build(name: str, settings: EngineSettings) -> Engine:
-    """An engine, ready to be reset."""
-    rules = settings.protocol
+def memory(name: str, settings: EngineSettings) -> Share:
+    """What an engine takes, its workers included."""
+    rules, row = settings.protocol, kind(name)
     frame_bytes = 0 if rules.colour == "as-is" else rules.height * rules.width
-    refuse_if_too_large(
-        settings.num_envs * (kind(name).env_bytes + (rules.stack + 1) * frame_bytes),
+    workers = granted_cores() if settings.num_workers is None else settings.num_workers
+    return Share(
         f"{settings.num_envs:,} environments of the engine {name!r}",
-        "use a smaller num_envs",
+        settings.num_envs * (row.env_bytes + (rules.stack + 1) * frame_bytes)
+        + workers * row.worker_bytes,
+        lambda left: "use a smaller num_envs",
     )
+
+
+def build(name: str, settings: EngineSettings) -> Engine:
+    """An engine, ready to be reset; `memory` says before what it takes."""
+    kind(name)
     engine: Engine = importlib.import_module(f".{name}", __name__).build(settings)
     # Wrappers read torch, which workers do without.
     if settings.uneven_seconds:

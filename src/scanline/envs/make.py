@@ -12,7 +12,7 @@ from typing import Any
 import gymnasium
 from gymnasium.vector import AutoresetMode
 
-from .. import protocols
+from .. import engines, memory, protocols
 from ..engines import build, default_name, kind
 from ..engines.interface import Autoreset, EngineSettings, Game
 from ..protocols import Protocol
@@ -72,6 +72,7 @@ def make(
         )
     except ValueError as error:
         raise OptionError(str(error)) from error
+    memory.told([engines.memory(name, settings)], {memory.HOST: memory.available_bytes()})
     envs = EngineVectorEnv(build(name, settings), render_mode, polar_threshold)
     envs.spec = spec_of(game, {**named, "autoreset_mode": MODES[autoreset]})
     return envs

@@ -1,8 +1,8 @@
 """Stores: the arrays between acting and learning."""
 
 from .batches import NStep
-from .memory import ReplayShape
-from .replay import Replay, ReplaySettings, memory_bytes
+from .memory import ReplayShape, replay_memory
+from .replay import Replay, ReplaySettings
 from .rollout import RolloutSettings, RolloutStore
 from .rollout_queue import RolloutQueue, RolloutQueueSettings
 from .sampling import PrioritisedSampling, Sampling, UniformSampling
@@ -25,5 +25,5 @@ __all__ = [
     "UniformSampling",
     "WindowSettings",
     "WindowStore",
-    "memory_bytes",
+    "replay_memory",
 ]

@@ -1,7 +1,7 @@
 """Memory: what a replay will take, said before it is taken.
 
-Takes the sizes of everything a replay holds; gives bytes, the capacity that fits into bytes, and a
-refusal where the machine does not have them. Knows no array.
+Takes the sizes of everything a replay holds; gives bytes, the capacity that fits into bytes, and
+its share of a run's memory. Knows no array.
 
 A million frames are seven gigabytes. Pages are taken as the ring fills, so without this a run on a
 small machine would die after hours and not at the start.
@@ -9,15 +9,17 @@ small machine would die after hours and not at the start.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from ..memory import available_bytes, in_words
+from ..memory import Share
 from ..records import Column, Spaces
-from .ring import RingLimits, column_bytes
+from .ring import RingLimits, column_bytes, step_columns
 from .sampling import Sampling
 
-Announce = Callable[[str], None]
+if TYPE_CHECKING:
+    from .replay import ReplaySettings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,21 +105,31 @@ class Sizes:
             )
         return stored
 
+    def share(self, capacity_agent_steps: int, capacity_bytes: int) -> Share:
+        """What a full replay takes, everything included but the few frames beside its ring."""
+        stored, num_envs = self.stored(capacity_agent_steps, capacity_bytes), self.shape.num_envs
 
-def claim(sizes: Sizes, stored: int, announce: Announce) -> None:
-    """Says what will be taken; refuses what the machine does not have."""
-    needed, free = sizes.num_bytes(stored), available_bytes()
-    steps = stored * sizes.shape.num_envs
-    frames = sizes.limits(stored).num_rows * sizes.shape.num_envs * sizes.frame_bytes()
-    announce(
-        f"Replay: {steps:,} steps take {in_words(needed)} as they fill it "
-        f"({in_words(frames)} frames, {in_words(needed - frames)} the rest); {in_words(free)} are "
-        "free."
-    )
-    if needed > free:
-        fitting = sizes.stored_within(int(free)) * sizes.shape.num_envs
-        raise ValueError(
-            f"A replay of {steps:,} steps takes {in_words(needed)}, but this machine has "
-            f"{in_words(free)} left; set capacity_agent_steps to at most {fitting:,}, or choose "
-            "capacity_bytes."
-        )
+        def remedy(left: float) -> str:
+            fitting = self.stored_within(int(max(left, 0.0))) * num_envs
+            return f"set capacity_agent_steps to at most {fitting:,}, or choose capacity_bytes"
+
+        what = f"A replay of {stored * num_envs:,} steps as it fills"
+        return Share(what, self.num_bytes(stored), remedy)
+
+
+def sizes_of(
+    spaces: Spaces, shape: ReplayShape, settings: ReplaySettings, columns: Mapping[str, Column]
+) -> Sizes:
+    size, n_step = settings.batch_size, settings.accumulator.n_step
+    return Sizes(spaces, step_columns(spaces, columns), shape, size, n_step, settings.sampling)
+
+
+def replay_memory(
+    spaces: Spaces,
+    shape: ReplayShape,
+    settings: ReplaySettings,
+    columns: Mapping[str, Column] | None = None,
+) -> Share:
+    """What a full replay takes."""
+    sizes = sizes_of(spaces, shape, settings, columns or {})
+    return sizes.share(settings.capacity_agent_steps, settings.capacity_bytes)

@@ -24,10 +24,12 @@ import torch
 from torch import Tensor
 
 from .. import stacks
+from ..choices import Updates
 from ..interfaces import BuildContext
+from ..memory import Share
 from ..records import Array, Batch, Column, Experience, Slot, Spaces, State, to_array
 from .batches import Gather, NStep, Reader
-from .memory import Announce, ReplayShape, Sizes, claim
+from .memory import ReplayShape, replay_memory, sizes_of
 from .ring import (
     GOES_ON,
     TRUNCATED,
@@ -37,7 +39,6 @@ from .ring import (
     RingLayout,
     SlotWriter,
     WriteCursors,
-    step_columns,
 )
 from .sampling import Draw, Sampling, UniformSampling
 
@@ -108,7 +109,21 @@ class ReplaySettings:
             ),
         )
 
+    def updates(self, num_envs: int, rollout_agent_steps: int) -> Updates:
+        """Once there are enough steps to draw from."""
+        drawn = self.training_intensity * num_envs * rollout_agent_steps
+        return Updates(drawn / self.batch_size, self.batch_size)
+
+    def memory(self, context: BuildContext) -> Share:
+        own, shape = self._of(context)
+        return replay_memory(context.spaces, shape, own, context.columns)
+
     def build(self, context: BuildContext) -> Replay:
+        own, shape = self._of(context)
+        return Replay(context.spaces, shape, own, context.seed, context.columns)
+
+    def _of(self, context: BuildContext) -> tuple[ReplaySettings, ReplayShape]:
+        """What one learner keeps."""
         shape = ReplayShape(
             num_envs=context.num_envs,
             rollout_agent_steps=context.rollout_agent_steps,
@@ -117,27 +132,7 @@ class ReplaySettings:
             first_env_id=context.first_env_id,
             num_learners=context.num_learners,
         )
-        own = self.shared(context.num_learners, divides_batch=context.divides_batch)
-        columns, announce = context.columns, context.announce
-        return Replay(context.spaces, shape, own, context.seed, columns, announce=announce)
-
-
-def memory_bytes(
-    spaces: Spaces,
-    shape: ReplayShape,
-    settings: ReplaySettings,
-    columns: Mapping[str, Column] | None = None,
-) -> int:
-    """Bytes that a full replay takes, everything included but the few frames beside its ring."""
-    sizes = _sizes(spaces, shape, settings, columns or {})
-    return sizes.num_bytes(sizes.stored(settings.capacity_agent_steps, settings.capacity_bytes))
-
-
-def _sizes(
-    spaces: Spaces, shape: ReplayShape, settings: ReplaySettings, columns: Mapping[str, Column]
-) -> Sizes:
-    size, n_step = settings.batch_size, settings.accumulator.n_step
-    return Sizes(spaces, step_columns(spaces, columns), shape, size, n_step, settings.sampling)
+        return self.shared(context.num_learners, divides_batch=context.divides_batch), shape
 
 
 class Replay:
@@ -152,13 +147,11 @@ class Replay:
         settings: ReplaySettings,
         seed: int,
         columns: Mapping[str, Column] | None = None,
-        announce: Announce = print,
     ) -> None:
         self._spaces, self._shape, self.settings, self._seed = spaces, shape, settings, seed
         self._history = spaces.stack - 1
-        sizes = _sizes(spaces, shape, settings, columns or {})
+        sizes = sizes_of(spaces, shape, settings, columns or {})
         stored = sizes.stored(settings.capacity_agent_steps, settings.capacity_bytes)
-        claim(sizes, stored, announce)
         limits = sizes.limits(stored)
         layout = RingLayout(limits.num_rows, shape.num_envs, shape.first_env_id)
         self._ring, self._cursors = (

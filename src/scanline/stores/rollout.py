@@ -18,7 +18,9 @@ import torch
 from torch import Tensor
 
 from .. import random
+from ..choices import Updates
 from ..interfaces import BuildContext
+from ..memory import Share
 from ..records import Batch, Experience, Slot, State
 
 
@@ -43,9 +45,9 @@ class RolloutSettings:
                 "must be at least 1."
             )
 
-    def batch_size(self, num_envs: int, rollout_agent_steps: int) -> int:
-        """Agent steps that one update sees."""
-        return num_envs * rollout_agent_steps // self.num_minibatches
+    def updates(self, num_envs: int, rollout_agent_steps: int) -> Updates:
+        size = num_envs * rollout_agent_steps // self.num_minibatches
+        return Updates(self.epochs * self.num_minibatches, size)
 
     @property
     def gives(self) -> frozenset[str]:
@@ -55,6 +57,17 @@ class RolloutSettings:
     def shared(self, num_learners: int, *, divides_batch: bool = True) -> RolloutSettings:
         """Learners divide the environments, and with them every batch."""
         return self
+
+    def memory(self, context: BuildContext) -> Share:
+        """The rollout, and the pictures of a batch where it is a copy."""
+        steps, envs, spaces = context.rollout_agent_steps, context.num_envs, context.spaces
+        copied = self.updates(envs, steps).batch_agent_steps if self.num_minibatches > 1 else 0
+        pictures = copied * spaces.stack * spaces.frame_bytes
+        return Share(
+            f"Rollouts of {steps:,} steps of {envs:,} environments",
+            Slot.num_bytes(spaces, steps, envs, context.columns) + pictures,
+            lambda left: "use a smaller num_envs or a shorter rollout",
+        )
 
     def build(self, context: BuildContext) -> RolloutStore:
         steps, envs = context.rollout_agent_steps, context.num_envs

@@ -19,7 +19,9 @@ import torch
 from torch import Tensor
 
 from .. import random
+from ..choices import Updates
 from ..interfaces import BuildContext
+from ..memory import Share
 from ..records import Batch, Experience, Slot, State
 from ..settings import at_least
 
@@ -37,9 +39,9 @@ class RolloutQueueSettings:
     def __post_init__(self) -> None:
         at_least(1, self, "batch_trajectories")
 
-    def batch_size(self, num_envs: int, rollout_agent_steps: int) -> int:
-        """Agent steps that one update sees."""
-        return self.batch_trajectories * rollout_agent_steps
+    def updates(self, num_envs: int, rollout_agent_steps: int) -> Updates:
+        size = self.batch_trajectories * rollout_agent_steps
+        return Updates(num_envs / self.batch_trajectories, size)
 
     def shared(self, num_learners: int, *, divides_batch: bool = True) -> RolloutQueueSettings:
         """Learners divide the trajectories of every batch."""
@@ -50,9 +52,24 @@ class RolloutQueueSettings:
             )
         return replace(self, batch_trajectories=self.batch_trajectories // num_learners)
 
-    def build(self, context: BuildContext) -> RolloutQueue:
+    def memory(self, context: BuildContext) -> Share:
+        """The queue, and the pictures of a batch."""
+        batch, rollout = self._sizes(context)
+        width, steps, spaces = max(batch, rollout), context.rollout_agent_steps, context.spaces
+        return Share(
+            f"A queue of {width:,} trajectories of {steps:,} steps",
+            Slot.num_bytes(spaces, steps, width, context.columns)
+            + batch * (steps + 1) * spaces.stack * spaces.frame_bytes,
+            lambda left: "use a smaller num_envs or batch_trajectories, or shorter rollouts",
+        )
+
+    def _sizes(self, context: BuildContext) -> tuple[int, int]:
+        """Trajectories of a learner's batch, and of one rollout."""
         batch = self.shared(context.num_learners).batch_trajectories
-        rollout = context.num_envs // context.num_samplers
+        return batch, context.num_envs // context.num_samplers
+
+    def build(self, context: BuildContext) -> RolloutQueue:
+        batch, rollout = self._sizes(context)
         width = max(batch, rollout)
         if width % min(batch, rollout):
             raise ValueError(

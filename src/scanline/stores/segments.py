@@ -19,8 +19,10 @@ import torch
 from torch import Tensor
 
 from .. import random
+from ..choices import Updates
 from ..interfaces import BuildContext
-from ..records import Batch, Experience, Slot, State
+from ..memory import Share
+from ..records import Batch, Column, Experience, Slot, Spaces, State
 from ..threads import BoundedQueue, heartbeat
 
 _PATIENCE_SECONDS = 0.1
@@ -56,17 +58,30 @@ class SegmentSettings:
         """Segments per update."""
         return max(1, -(-self.min_batch_agent_steps // segment_agent_steps))
 
+    def memory(self, context: BuildContext) -> Share:
+        num, size = self._segments(context)
+        return Share(
+            f"{num:,} segments of {context.rollout_agent_steps:,} steps",
+            num * Slot.num_bytes(*size),
+            lambda left: "use a smaller num_envs or queue_segments",
+        )
+
     def build(self, context: BuildContext) -> SegmentQueue:
-        """Room for a full queue, and for two segments of every agent: while it changes them."""
-        engine = context.engine.settings
-        num = 2 * engine.num_groups + self.queue_segments
-        steps = context.rollout_agent_steps
-        size = (context.spaces, steps, engine.group_size, context.columns)
+        num, size = self._segments(context)
         return SegmentQueue([Slot.allocate(*size) for _ in range(num)], self, context.seed)
 
-    def batch_size(self, num_envs: int, rollout_agent_steps: int) -> int:
-        """Agent steps that one update sees, for segments of one environment."""
-        return self.joined_segments(rollout_agent_steps) * rollout_agent_steps
+    def _segments(
+        self, context: BuildContext
+    ) -> tuple[int, tuple[Spaces, int, int, Mapping[str, Column]]]:
+        """A full queue, and two segments of every agent, while it changes them; and their size."""
+        engine, steps = context.engine.settings, context.rollout_agent_steps
+        num = 2 * engine.num_groups + self.queue_segments
+        return num, (context.spaces, steps, engine.group_size, context.columns)
+
+    def updates(self, num_envs: int, rollout_agent_steps: int) -> Updates:
+        """For segments of one environment."""
+        size = self.joined_segments(rollout_agent_steps) * rollout_agent_steps
+        return Updates(num_envs * rollout_agent_steps / size, size)
 
 
 class SegmentQueue:

@@ -19,7 +19,9 @@ from typing import ClassVar
 from torch import Tensor
 
 from .. import random
+from ..choices import Updates
 from ..interfaces import BuildContext
+from ..memory import Share
 from ..records import Batch, Experience, Slot, State
 
 _PER_STEP = (
@@ -48,9 +50,8 @@ class WindowSettings:
                 "must be at least 1."
             )
 
-    def batch_size(self, num_envs: int, rollout_agent_steps: int) -> int:
-        """Agent steps that one update sees."""
-        return num_envs // self.num_blocks * self.window_agent_steps
+    def updates(self, num_envs: int, rollout_agent_steps: int) -> Updates:
+        return Updates(1.0, num_envs // self.num_blocks * self.window_agent_steps)
 
     @property
     def num_kept_steps(self) -> int:
@@ -60,6 +61,17 @@ class WindowSettings:
     def shared(self, num_learners: int, *, divides_batch: bool = True) -> WindowSettings:
         """Learners divide the environments, and with them every block."""
         return self
+
+    def memory(self, context: BuildContext) -> Share:
+        """The arrays, and the pictures of a block."""
+        kept, envs, spaces = self.num_kept_steps, context.num_envs, context.spaces
+        block = envs // self.num_blocks * (self.window_agent_steps + 1)
+        return Share(
+            f"Windows of {kept:,} steps of {envs:,} environments",
+            Slot.num_bytes(spaces, kept, envs, context.columns)
+            + block * spaces.stack * spaces.frame_bytes,
+            lambda left: "use a smaller num_envs or window_agent_steps",
+        )
 
     def build(self, context: BuildContext) -> WindowStore:
         kept, envs = self.num_kept_steps, context.num_envs

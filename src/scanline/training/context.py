@@ -262,14 +262,27 @@ def open_context(
     return Context(plan=plan, engines=built, **more)
 
 
-def probe_context(plan: Plan, announce: Say, attachments: Attachments) -> Context:
-    """For a process that plays nothing itself: an engine that was asked for its spaces only."""
+def probe_context(
+    plan: Plan,
+    announce: Say,
+    attachments: Attachments | None = None,
+    place: Place | None = None,
+) -> Context:
+    """For a process that plays nothing itself: one environment was asked for its spaces and closed.
+
+    The engine of the context has the plan's settings, and only those.
+    """
     one = {"num_envs": 1, "num_groups": 1, "num_workers": 0, "num_threads": 1}
-    engine, plan = fitting(
+    probed, plan = fitting(
         plan, announce, lambda each: engines.build(each.engine, engine_settings(each, **one))
     )
-    engine.close()
-    return Context(plan=plan, engines=[engine], announce=announce, attachments=attachments)
+    probed.close()
+    place = place or Place()
+    probed.settings = engine_settings(plan, **place.engine_changes(plan))
+    attachments = attachments or Attachments()
+    return Context(
+        plan=plan, engines=[probed], announce=announce, attachments=attachments, place=place
+    )
 
 
 def fitting(plan: Plan, announce: Say, build: Callable[[Plan], Built]) -> tuple[Built, Plan]:

@@ -55,7 +55,7 @@ def cores_of_one(plan: Plan) -> int:
     granted = processes.granted_cores()
     if plan.run.pin_cores and not plan.recipe.exchange.is_central:
         return granted  # it stays on its own
-    return max(1, granted // _learners_here(plan))
+    return max(1, granted // learners_here(plan))
 
 
 @contextmanager
@@ -75,21 +75,23 @@ def _share(plan: Plan, rank: int, granted: Sequence[int]) -> Sequence[int]:
     """Cores of one learner, next to its GPU where it has one: divided with those beside it."""
     near = set(device_of(plan, rank).near_cores()) & set(granted)
     cores = [core for core in granted if core in near] or granted
-    size = max(1, len(granted) // _learners_here(plan))
-    first = _local_rank(rank) * size % len(cores)
+    size = max(1, len(granted) // learners_here(plan))
+    first = local_rank(rank) * size % len(cores)
     return cores[first : first + size]
 
 
 def device_of(plan: Plan, rank: int = 0) -> Device:
     """Learners take one device of a kind after the other; one with a number is for all."""
     name = devices.resolved(plan.run.device)
-    number = _local_rank(rank) % devices.count(name)
+    number = local_rank(rank) % devices.count(name)
     return Device(name if ":" in name or name in ("cpu", "mps") else f"{name}:{number}")
 
 
-def _learners_here(plan: Plan) -> int:
+def learners_here(plan: Plan) -> int:
+    """Learners of the plan on this machine."""
     return int(os.environ["LOCAL_WORLD_SIZE"]) if under_torchrun() else plan.learners
 
 
-def _local_rank(rank: int) -> int:
+def local_rank(rank: int) -> int:
+    """A learner's number among those of this machine."""
     return int(os.environ["LOCAL_RANK"]) if under_torchrun() else rank

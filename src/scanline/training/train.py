@@ -29,7 +29,7 @@ from ..runs.loggers import Logger
 from ..runs.picture import About
 from ..runs.progress import Progress, ProgressSettings
 from ..runs.signals import Interrupted, Signals
-from . import exact, learners
+from . import exact, footprint, learners
 from .context import Say
 from .hooks import Callback, Hooks
 from .plan import Plan, make_plan
@@ -92,6 +92,7 @@ def carry_out(
     """Trains by a plan, alone or with other learners; `signals` say how signals end it."""
     around: dict[str, Any] = {"out": out, "resume": resume, "say": say, "hooks": hooks}
     plan = learners.placed(plan)
+    footprint.check(plan, say)
     is_saved = resume and any((Path(out or "") / "checkpoints").glob("*-agent-steps-*"))
     if plan.run.init is not None and not is_saved:
         load_chosen(Path(plan.run.init) / "checkpoints", None)  # refused here if there is none

@@ -17,7 +17,7 @@ from scanline.parameters import CentralSettings
 from scanline.recipes import Recipe
 from scanline.runners.free_running import FreeRunning
 from scanline.runs.lags import Lags
-from scanline.stores import ReplaySettings, SegmentSettings
+from scanline.stores import SegmentSettings
 
 from .rows import Row
 
@@ -35,12 +35,9 @@ _HISTOGRAMS = {
 
 def batch_size(recipe: Recipe) -> int:
     """Steps per update."""
-    store: Any = recipe.store
     sampling = recipe.sampling
-    if isinstance(store, ReplaySettings):
-        return store.batch_size
-    size: int = store.batch_size(sampling.num_envs, sampling.horizon_agent_steps)
-    return size
+    owed = recipe.store.updates(sampling.num_envs, sampling.horizon_agent_steps)
+    return owed.batch_agent_steps
 
 
 def likened(names: Sequence[str]) -> list[tuple[str, str]]:

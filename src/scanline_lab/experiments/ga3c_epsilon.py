@@ -66,7 +66,7 @@ def synchronous(plan: training.Plan) -> training.Plan:
     sampling: Any = plan.recipe.sampling
     store: Any = plan.recipe.store
     steps = sampling.rollout_agent_steps
-    num_envs = store.batch_size(sampling.num_envs, steps) // steps
+    num_envs = store.updates(sampling.num_envs, steps).batch_agent_steps // steps
     recipe = replace(
         plan.recipe,
         sampling=SamplingSettings(num_envs=num_envs, rollout_agent_steps=steps),

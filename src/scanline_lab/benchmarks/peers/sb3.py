@@ -194,7 +194,7 @@ def ppo(recipe: Recipe, algorithm: Ppo, store: RolloutSettings, envs: VecEnv) ->
         "CnnPolicy",
         envs,
         n_steps=sampling.horizon_agent_steps,
-        batch_size=store.batch_size(sampling.num_envs, sampling.horizon_agent_steps),
+        batch_size=store.updates(sampling.num_envs, sampling.horizon_agent_steps)[1],
         n_epochs=store.epochs,
         gae_lambda=algorithm.gae_lambda,
         clip_range=algorithm.clip_coef,
