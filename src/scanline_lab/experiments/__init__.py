@@ -13,6 +13,7 @@ from . import (
     accelerated_async,
     accelerated_gradients,
     accelerated_learners,
+    accelerated_scores,
     accelerated_secondary,
     bounds,
     cule,
@@ -27,6 +28,7 @@ from . import (
     ga3c_throughput,
     paac,
     pong,
+    score_studies,
 )
 from .experiment import SCALES, Cell, Experiment, Result, Results, Scale
 from .frame import CellError, Outcome, reproduce
@@ -51,6 +53,7 @@ _PAPERS = (
     accelerated_async,
     accelerated_gradients,
     accelerated_learners,
+    accelerated_scores,
     accelerated_secondary,
     fast_dqn,
     fast_dqn_timeline,
@@ -60,6 +63,7 @@ _PAPERS = (
     ga3c_batch_size,
     ga3c_epsilon,
     paac,
+    score_studies,
     pong,
     evidence,
     bounds,

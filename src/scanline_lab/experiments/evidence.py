@@ -20,7 +20,7 @@ from scanline.tables import Table
 from .claims import Claim, Finding
 from .experiment import Cell, Experiment, Result, Results, Scale
 from .figures import figure
-from .learning import SCORE, plot_curves, scored, thinned
+from .learning import SCORE, plot_curves, scored, thinned, values_of
 
 MINUTES, AGENT_STEPS = 45.0, 8_000_000
 """Longest training of a policy-gradient recipe on Pong at the desk, whichever ends first: minutes
@@ -103,20 +103,24 @@ def cells(scale: Scale) -> list[Cell]:
     return [cell_of(row) for row in rows(scale)]
 
 
-def measure_run(folder: Path) -> Result:
-    """What a finished run has come to, from the files of its folder."""
+def measure_run(folder: Path, metrics: Sequence[str] = ()) -> Result:
+    """What a finished run has come to, from the files of its folder: its curve, evaluation games,
+    the highest mean of a pause for evaluation, where it had pauses, and columns of the log."""
     result, files = read_result(folder), read_run(folder)
     if result is None:
         raise ValueError(f"{folder} has no result.json that can be read")
     both = [{**rate, **row} for row, rate in zip(files.rows, files.rates, strict=True)]
-    points = [[r["agent_steps"], round(r["training_seconds"], 1), r[SCORE]] for r in thinned(both)]
+    shown = thinned(both)
+    points = [[r["agent_steps"], round(r["training_seconds"], 1), r[SCORE]] for r in shown]
     kept = ("agent_steps", "settings_sha256", "stop", "inexact", "weights_sha256")
     return {
         **{name: result[name] for name in kept},
         "minutes": result["training_minutes"],
         "score": result["training_score"],
         **{f"evaluation_{name}": record for name, record in result["evaluation"].items()},
+        "best_pause": max((row["mean"] for row in files.evaluations), default=None),
         "curve": points,
+        "metrics": {name: values_of(shown, name) for name in metrics},
     }
 
 
@@ -126,8 +130,9 @@ def mean_of_evaluation(result: Result, choice: str) -> float | None:
 
 
 def verdict(row: Row, result: Result) -> str:
-    """In a few words, from the best of training and evaluation scores."""
-    seen = [result["score"], *(mean_of_evaluation(result, c) for c in ("greedy", "sampled"))]
+    """In a few words, from the best of training, evaluation games and pauses for evaluation."""
+    games = (mean_of_evaluation(result, choice) for choice in ("greedy", "sampled"))
+    seen = [result["score"], result.get("best_pause"), *games]
     best = max((score for score in seen if score is not None), default=None)
     if best is None:
         return "no game finished"

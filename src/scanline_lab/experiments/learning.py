@@ -53,10 +53,7 @@ def learning_curve(
         files = read_run(run.folder)
     both = [{**rate, **row} for row, rate in zip(files.rows, files.rates, strict=True)]
     points = thinned(both)
-    kept = {
-        name: [[row["agent_steps"], row[name]] for row in points if row.get(name) is not None]
-        for name in metrics
-    }
+    kept = {name: values_of(points, name) for name in metrics}
     return {
         **({"metrics": kept} if metrics else {}),
         "curve": [
@@ -75,6 +72,11 @@ def thinned(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """At most `MOST_POINTS` rows at equal distances, the last one among them."""
     apart = -(-len(rows) // MOST_POINTS) or 1
     return list(rows[::-1][::apart][::-1])
+
+
+def values_of(rows: Sequence[Mapping[str, Any]], metric: str) -> list[list[Any]]:
+    """[agent steps, value] of the rows that have it."""
+    return [[row["agent_steps"], row[metric]] for row in rows if row.get(metric) is not None]
 
 
 def scored(result: Result) -> list[tuple[int, float, float]]:
