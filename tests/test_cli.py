@@ -31,7 +31,7 @@ def run(*words: str) -> int:
 
 
 def test_train_evaluate_and_play_one_run(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "run"
     words = ["train", "a2c", CATCH, "--agent-steps", "800", "--log_every_agent_steps", "400"]
@@ -46,6 +46,12 @@ def test_train_evaluate_and_play_one_run(
     assert "3 games" in capsys.readouterr().out
     assert run("play", str(out), "--most-agent-steps", "10") == 0
     assert list(out.glob("*.gif"))
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    capsys.readouterr()
+    assert run("play", str(out), "--live", "--most-agent-steps", "3") == 0
+    assert "after 3 agent steps" in capsys.readouterr().out
+    assert run("play", str(out), "--live", "--out", str(tmp_path)) == 2
+    assert "leave out --out" in capsys.readouterr().err
     assert run(*words, *SHORT, "--out", str(out)) == 2
     assert "--resume" in capsys.readouterr().err
     assert run(*words, *SHORT, "--out", str(out), "--if-exists", "number") == 0

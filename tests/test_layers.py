@@ -33,7 +33,7 @@ LEVELS = [
     {"runners"},
     {"recipes", "evaluation", "paces"},
     {"training"},
-    {"queue", "train_options"},
+    {"queue", "train_options", "command_options", "completion"},
     {"cli"},
     {"__main__", "__init__"},
 ]

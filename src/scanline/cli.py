@@ -19,7 +19,6 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -27,6 +26,7 @@ from typing import Any, NoReturn
 
 import tyro
 
+from .command_options import EvaluateOptions, PlayOptions, ReportOptions, option_names
 from .errors import MissingPackageError, RefusedError, UserError
 
 PROGRAM = "scanline"
@@ -38,7 +38,7 @@ USAGE = """scanline: train Atari agents fast on the machine at hand
   scanline train RECIPE GAME [options]     train; add --help for all options
   scanline train --resume RUN [options]    go on with a run, e.g. with more --agent-steps
   scanline evaluate RUN [options]          play whole games with a run's weights
-  scanline play RUN [options]              film a game as mp4 and gif
+  scanline play RUN [options]              film a game as mp4 and gif, or --live in a window
   scanline report RUN...                   a page of curves, rates and settings
   scanline sweep QUEUE [options]           many runs: add a cell for every combination of settings
   scanline work QUEUE [options]            carry out cells, with other workers on any machines
@@ -48,10 +48,12 @@ USAGE = """scanline: train Atari agents fast on the machine at hand
   scanline bench learners                  one learner on one core against several
   scanline reproduce EXPERIMENT [options]  measure a paper's table or figure again
   scanline list WHAT                       recipes, games, experiments, protocols, ...
+  scanline completion bash|zsh             print completions of commands, names and options
   scanline --version
 
 RECIPE is a name (`scanline list recipes`) or a file of your own (./my_recipe.py).
-GAME is a name (`scanline list games`) or any Gymnasium id."""
+GAME is a name (`scanline list games`) or any Gymnasium id.
+Completion: `scanline completion bash > FILE` (or zsh), and `source FILE` in your shell's start."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -114,8 +116,9 @@ def _mistake(sentence: str) -> int:
     return 2
 
 
-def _command(name: str) -> Callable[[list[str]], int]:
-    commands = {
+def _commands() -> dict[str, Callable[[list[str]], int]]:
+    """Those of this package."""
+    return {
         "train": _train,
         "evaluate": _evaluate,
         "play": _play,
@@ -125,7 +128,12 @@ def _command(name: str) -> Callable[[list[str]], int]:
         "status": _queue("status"),
         "compare": _compare,
         "list": _list,
+        "completion": _completion,
     }
+
+
+def _command(name: str) -> Callable[[list[str]], int]:
+    commands = _commands()
     if name in commands:
         return commands[name]
     installed = _installed("commands")
@@ -221,50 +229,6 @@ def _numbered(out: Path | None) -> Path | None:
     return chosen
 
 
-@dataclass(frozen=True, kw_only=True)
-class RunOptions:
-    """Which run, and which code that it names may be run."""
-
-    run: tyro.conf.Positional[Path]
-    """Folder of the run."""
-    recipe: str | None = None
-    """The recipe's file, where you have not trained from it: a run's folder alone runs no code."""
-    game: str | None = None
-    """The game, where it is of a module that you have not trained with."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class PolicyOptions(RunOptions):
-    """How the policy of a run chooses its actions."""
-
-    checkpoint: str | None = None
-    """Agent steps of the checkpoint, or `best` for that of the best evaluation while it trained;
-    the newest when not given."""
-    greedy: bool = False
-    """Always take the best action, whatever the algorithm's evaluations do."""
-    sampled: bool = False
-    """Choose actions as in training, whatever the algorithm's evaluations do."""
-
-    def arguments(self) -> dict[str, Any]:
-        """All options; `greedy` is None for what the algorithm declares."""
-        if self.greedy and self.sampled:
-            raise UserError(
-                "--greedy and --sampled exclude each other; give one of them, or neither."
-            )
-        given = {name: value for name, value in vars(self).items() if name != "sampled"}
-        return given | {"greedy": self.greedy if self.greedy or self.sampled else None}
-
-
-@dataclass(frozen=True, kw_only=True)
-class EvaluateOptions(PolicyOptions):
-    """Play whole games with the newest weights of a run."""
-
-    episodes: int = 30
-    """Games to play; games count in the order in which they start."""
-    seed: int | None = None
-    """Key of the games' random numbers."""
-
-
 def _evaluate(words: list[str]) -> int:
     from . import training
 
@@ -274,38 +238,24 @@ def _evaluate(words: list[str]) -> int:
     return 0
 
 
-@dataclass(frozen=True, kw_only=True)
-class PlayOptions(PolicyOptions):
-    """Film one game of a run as mp4 and gif."""
-
-    out: Path | None = None
-    """Where the films go; the run's folder when not given."""
-    seed: int = 0
-    """Which game is filmed."""
-    most_agent_steps: int = 4_000
-    """Agent steps after which the film ends."""
-
-
 def _play(words: list[str]) -> int:
     from . import training
 
     options = tyro.cli(PlayOptions, args=words, prog=f"{PROGRAM} play")
-    _print_film(training.film(**options.arguments()))
+    given = options.arguments()
+    if not given.pop("live"):
+        _print_film(training.film(**given))
+        return 0
+    if given.pop("out") is not None:
+        raise RefusedError("--live writes nothing; leave out --out, or film without --live.")
+    shown = training.watch(**given)
+    closed = ", closed" if shown.was_closed else ""
+    print(f"Score {shown.score:g} after {shown.agent_steps:,} agent steps{closed}")
     return 0
 
 
 def _print_film(film: Any) -> None:
     print(f"Score {film.score:g} after {film.agent_steps:,} agent steps: {film.mp4} and {film.gif}")
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReportOptions:
-    """Write one self-contained page about one run or several."""
-
-    runs: tyro.conf.Positional[tuple[Path, ...]]
-    """Folders of runs; several are laid over each other."""
-    out: Path | None = None
-    """File or folder of the page; report.html in the run's folder, or here for several runs."""
 
 
 def _report(words: list[str]) -> int:
@@ -349,6 +299,23 @@ def _list(words: list[str]) -> int:
     from .tables import aligned
 
     print(*aligned(list(lists[words[0]]().items()), num_left=2), sep="\n")
+    return 0
+
+
+def _completion(words: list[str]) -> int:
+    from . import completion, train_options, training
+
+    if words[:1] and words[0] in _HELP:
+        print(f"usage: {PROGRAM} completion {'|'.join(completion.SHELLS)}")
+        return 0
+    if not words or words[0] not in completion.SHELLS:
+        raise RefusedError(f"completion needs a shell, one of {', '.join(completion.SHELLS)}.")
+    kinds = {"evaluate": EvaluateOptions, "play": PlayOptions, "report": ReportOptions}
+    options = {name: option_names(kind) for name, kind in kinds.items()}
+    options["train"] = train_options.names(training.make_plan(recipe="paac", game="pong"))
+    names = {name: list(entries()) for name, entries in _lists().items()}
+    commands = [*_commands(), *_installed("commands")]
+    print(completion.script(PROGRAM, words[0], commands, names, options))
     return 0
 
 

@@ -65,6 +65,11 @@ def parse(plan: Any, words: list[str], program: str) -> dict[str, Any]:
     return {n: values[n] for n, value in shown.items() if values[n] != value or n in typed}
 
 
+def names(plan: Any) -> list[str]:
+    """All options, the usual ones first."""
+    return list(_groups(plan)[1])
+
+
 def _groups(plan: Any) -> tuple[dict[str, list[tuple[str, Any, Any]]], dict[str, Any]]:
     """Options by group, the usual ones without a name first, and the values that help shows."""
     groups: dict[str, list[tuple[str, Any, Any]]] = {"": [], "rules": []}

@@ -11,7 +11,8 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 import scanline
-from scanline import games
+from scanline import games, random
+from scanline.envs.catch import Catch
 
 ACTIONS = np.random.default_rng(0).integers(0, 4, 400)
 
@@ -155,9 +156,35 @@ def test_screens_are_collected_by_gymnasiums_wrapper() -> None:
     env.close()
 
 
+@pytest.mark.parametrize("num_workers", [0, 2])
+def test_screens_of_gymnasiums_environments_are_their_own(num_workers: int) -> None:
+    envs = scanline.make("CartPole-v1", 3, num_workers=num_workers, render_mode="rgb_array", seed=3)
+    single = gymnasium.make("CartPole-v1", render_mode="rgb_array")
+    envs.reset()
+    single.reset(seed=int(random.seeds(3, "environment", [1])[0]))
+    for action in (0, 1, 1):
+        envs.step(np.full(3, action))
+        single.step(action)
+    np.testing.assert_array_equal(envs.render()[1], single.render())
+    assert len(envs.render()) == 3
+    envs.close()
+    single.close()
+
+
+def test_where_there_is_no_screen_the_newest_frame_is_shown() -> None:
+    envs = scanline.make("pong", 2, engine="ale", render_mode="rgb_array")
+    envs.reset()
+    observations, *_ = envs.step(np.array([2, 3]))
+    for picture, observation in zip(envs.render(), observations, strict=True):
+        assert picture.shape == (84, 84, 3)
+        for channel in range(3):
+            np.testing.assert_array_equal(picture[:, :, channel], observation[-1])
+    envs.close()
+
+
 def test_rendering_refuses_with_a_sentence() -> None:
-    with pytest.raises(ValueError, match="Engine 'ale' shows no screens"):
-        scanline.make("pong", engine="ale", render_mode="rgb_array")
+    with pytest.raises(ValueError, match="render_mode=None; to be rendered"):
+        scanline.make(Catch, num_workers=0, render_mode="rgb_array")
     with pytest.raises(ValueError, match="HumanRendering"):
         scanline.make("pong", render_mode="human")
     envs = scanline.make("pong")

@@ -107,6 +107,12 @@ class GymnasiumEngine:
     def counters(self, group: int) -> Mapping[str, Array]:
         return {}
 
+    def screens(self) -> list[Array]:
+        """What the environments' own `render` gives."""
+        self._calls.refuse_in_flight(None, "the screens")
+        found = self._workers.render()
+        return [found[row] for row in range(self.settings.num_envs)]
+
     def snapshot(self) -> list[bytes]:
         self._calls.refuse_in_flight(None, "a snapshot")
         if not self.can_snapshot:
@@ -176,7 +182,12 @@ def _probe(settings: EngineSettings) -> tuple[Spaces, bool]:
 
 
 def _probe_one(maker: EnvMaker, settings: EngineSettings) -> tuple[Spaces, bool]:
-    env = make_env(maker)
+    env = make_env(maker, settings.renders)
+    if settings.renders and env.render_mode != "rgb_array":
+        raise ValueError(
+            f"{maker!r} has render_mode={env.render_mode!r}; to be rendered it must be made with "
+            "'rgb_array'."
+        )
     actions, frames, has_snapshots = env.action_space, env.observation_space, can_snapshot(env)
     env.close()
     if not isinstance(actions, Discrete):

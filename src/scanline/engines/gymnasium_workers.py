@@ -37,7 +37,7 @@ Arrays = Mapping[str, npt.NDArray[Any]]
 Parts = Sequence[Sequence[int]]
 """Rows that a worker serves, per group."""
 
-STEP, RESET, SNAPSHOT, RESTORE, READY = range(5)
+STEP, RESET, SNAPSHOT, RESTORE, READY, RENDER = range(6)
 """Codes of orders; STEP and RESET come with a group, RESTORE with snapshots by row."""
 _START_SECONDS = 120.0
 """Longest wait for the workers to import and build their environments."""
@@ -69,13 +69,14 @@ def array_fields(num_envs: int, frame_shape: tuple[int, ...], frame_dtype: str) 
     }
 
 
-def make_env(maker: EnvMaker) -> Env:
+def make_env(maker: EnvMaker, renders: bool = False) -> Env:
     """One environment from a Gymnasium id, the name of an Atari game, or a callable."""
     if not isinstance(maker, str):
         env: Env = maker()
         return env
     try:
-        return gymnasium.make(_gymnasium_id(maker), disable_env_checker=True)
+        mode = "rgb_array" if renders else None
+        return gymnasium.make(_gymnasium_id(maker), disable_env_checker=True, render_mode=mode)
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
             f"{maker!r} needs a package that is missing ({error.name}); Atari games come with "
@@ -116,7 +117,7 @@ class RowEnv:
     def __init__(self, maker: EnvMaker, row: int, arrays: Arrays, settings: EngineSettings) -> None:
         self._row, self._arrays = row, arrays
         self._protocol, self._autoreset = settings.protocol, settings.autoreset
-        self._env = make_env(maker)
+        self._env = make_env(maker, settings.renders)
         actions, shape = self._env.action_space, self._env.observation_space.shape
         assert isinstance(actions, gymnasium.spaces.Discrete) and shape is not None
         self._first_action = int(actions.start)
@@ -169,6 +170,9 @@ class RowEnv:
         self._num_frames, self._waits_for_reset = state["frames"], state["waits"]
         if self._limit:
             self._limit._elapsed_steps = state["elapsed"]
+
+    def render(self) -> npt.NDArray[Any]:
+        return np.asarray(self._env.render())
 
     def close(self) -> None:
         self._env.close()
@@ -227,6 +231,9 @@ class LocalEnvs:
 
     def snapshot(self) -> dict[int, bytes]:
         return {row: env.snapshot() for row, env in self._envs.items()}
+
+    def render(self) -> dict[int, npt.NDArray[Any]]:
+        return {row: env.render() for row, env in self._envs.items()}
 
     def restore(self, by_row: Mapping[int, bytes]) -> None:
         for row, env in self._envs.items():
@@ -307,8 +314,14 @@ class EnvWorkers:
         return finished
 
     def snapshot(self) -> dict[int, bytes]:
-        answers = self._call_all(SNAPSHOT, self._wait_seconds)
-        return {row: state for answer in answers for row, state in answer.items()}
+        return self._gathered(SNAPSHOT)
+
+    def render(self) -> dict[int, npt.NDArray[Any]]:
+        return self._gathered(RENDER)
+
+    def _gathered(self, kind: int) -> dict[int, Any]:
+        answers = self._call_all(kind, self._wait_seconds)
+        return {row: found for answer in answers for row, found in answer.items()}
 
     def restore(self, by_row: Mapping[int, bytes]) -> None:
         self._call_all(RESTORE, self._wait_seconds, by_row)
@@ -343,7 +356,8 @@ def serve(
             continue
         if kind == RESTORE:
             envs.restore(item)
-        link.answer(0, envs.snapshot() if kind == SNAPSHOT else None)
+        asked = {SNAPSHOT: envs.snapshot, RENDER: envs.render}
+        link.answer(0, asked[kind]() if kind in asked else None)
     envs.close()
 
 

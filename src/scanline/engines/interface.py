@@ -91,6 +91,8 @@ class EngineSettings:
     """Difficulty switches; the game's default when not given."""
     wait_seconds: float = 60.0
     """Longest wait for one step of a group before the engine is declared stuck."""
+    renders: bool = False
+    """Whether screens will be asked for; Gymnasium's environments are then made with rgb_array."""
     uneven_seconds: float = 0.0
     """Simulated: every step of an environment takes so many seconds at least, and up to ten times
     as many; 0 for no delay."""
@@ -214,3 +216,11 @@ class StackingEngine(Engine, Protocol):
 
         Strengths, float32 [b] of 0 to 1, say how far actions turn a paddle; None for all the way.
         """
+
+
+@runtime_checkable
+class ScreenEngine(Engine, Protocol):
+    """An engine that can show what its environments show a player."""
+
+    def screens(self) -> list[Array]:
+        """A picture in colour of every environment, uint8 [H, W, 3]; nothing is in flight."""

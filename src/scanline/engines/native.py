@@ -125,11 +125,10 @@ class NativeEngine:
         pictures: Array = self._batch.take_recorded(env)
         return pictures
 
-    def screen(self, env: int) -> Array:
-        """The console's screen in colour, its newest frame, uint8 [H, 160, 3]."""
-        self._calls.refuse_in_flight(None, "the screen")
-        picture: Array = self._batch.screen(env)
-        return picture
+    def screens(self) -> list[Array]:
+        """The consoles' screens in colour, their newest frames, uint8 [H, 160, 3] each."""
+        self._calls.refuse_in_flight(None, "the screens")
+        return [self._batch.screen(env) for env in range(self.settings.num_envs)]
 
     def snapshot(self) -> list[bytes]:
         self._calls.refuse_in_flight(None, "a snapshot")

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from gymnasium.spaces import Box
 
-from ..engines.interface import Engine
+from ..engines.interface import Engine, ScreenEngine
 from ..records import Array
 
 _ACTIONS = np.array(  # ALE's, [left, none, right][down, none, up][fire]
@@ -117,6 +117,10 @@ def checked_render_mode(render_mode: str | None, engine: Engine) -> str | None:
             f"render_mode={render_mode!r} is none of a vector environment; use 'rgb_array', with "
             "gymnasium.wrappers.vector.HumanRendering around it for a window."
         )
-    if render_mode is not None and not hasattr(engine, "screen"):
-        raise ValueError(f"Engine {engine.name!r} shows no screens; render with engine='native'.")
+    has_pictures = isinstance(engine, ScreenEngine) or engine.spaces.is_image
+    if render_mode is not None and not has_pictures:
+        raise ValueError(
+            f"Engine {engine.name!r} shows no screens; render with engine='native', or with "
+            "observations that are pictures."
+        )
     return render_mode

@@ -20,7 +20,7 @@ from .console import Console
 from .registration import spec_of
 from .vector import MODES, EngineVectorEnv
 
-_OWN = {"game", "num_envs", "protocol", "autoreset"}
+_OWN = {"game", "num_envs", "protocol", "autoreset", "renders"}
 _ENGINE_OPTIONS = {field.name for field in fields(EngineSettings)} - _OWN
 
 
@@ -68,7 +68,12 @@ def make(
             options.setdefault("full_action_space", True)
         rules = protocol.replace(**options)
         settings = EngineSettings(
-            game=game, num_envs=num_envs, protocol=rules, autoreset=autoreset, **own
+            game=game,
+            num_envs=num_envs,
+            protocol=rules,
+            autoreset=autoreset,
+            renders=render_mode is not None,
+            **own,
         )
     except ValueError as error:
         raise OptionError(str(error)) from error

@@ -23,7 +23,14 @@ from gymnasium.spaces import Box, Discrete, Space
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from ..engines.interface import Autoreset, Engine, EngineError, StackingEngine, check_whole
+from ..engines.interface import (
+    Autoreset,
+    Engine,
+    EngineError,
+    ScreenEngine,
+    StackingEngine,
+    check_whole,
+)
 from ..engines.snapshots import COUNT, FLAG, LIVES, SCORE, Bound, pack, unpack
 from ..records import Array, Spaces, StepArrays
 from .arguments import (
@@ -168,12 +175,15 @@ class EngineVectorEnv(VectorEnv[Array, Array, Array]):
         return self._results(rows, filled)
 
     def render(self) -> tuple[Array, ...]:
-        """The screen of every console in colour, uint8 [H, 160, 3] each; H is 210 for most."""
+        """A picture in colour of every environment, uint8 [H, W, 3]: of a console its screen,
+        [210, 160, 3] for most. Engines without screens give the newest frames of observations."""
         self._refuse_closed()
         if self.render_mode is None:
             raise ValueError("Nothing is rendered; make it with render_mode='rgb_array'.")
-        engine: Any = self.engine  # one with `screen`, as was checked
-        return tuple(engine.screen(env) for env in range(self.num_envs))
+        if isinstance(self.engine, ScreenEngine):
+            return tuple(self.engine.screens())
+        frames = np.concatenate([stack.arrays.frame for stack in self._stacks])
+        return tuple(coloured(frame) for frame in frames)
 
     def snapshot(self) -> list[bytes]:
         """The whole state of every environment, its frames and totals included."""
@@ -365,3 +375,8 @@ def _unpacked(snapshot: bytes, spaces: Spaces) -> tuple[dict[str, Any], bytes, b
     if len(body) < size:
         raise ValueError("This snapshot cannot be restored because its window_bytes are cut off.")
     return header, body[:size], body[size:]
+
+
+def coloured(frame: Array) -> Array:
+    """A grey frame [H, W] or one in colour as [H, W, 3]."""
+    return frame if frame.ndim == 3 else np.repeat(frame[:, :, None], 3, axis=2)

@@ -23,6 +23,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from ..engines.interface import Engine
+from ..envs.vector import coloured
 from ..errors import MissingPackageError, RefusedError
 from ..interfaces import Policy
 from ..records import Array, Slot, to_array
@@ -67,14 +68,14 @@ def make_film(
     """Plays one game and writes `out.mp4` and `out.gif`."""
     imageio = _package("imageio.v2")
     filmed = isinstance(engine, Recording)
-    rate = _RAW_FRAMES_PER_SECOND / (1 if filmed else engine.settings.protocol.frame_skip)
+    rate = frames_per_second(engine)
     every = max(1, round(rate / _GIF_FRAMES_PER_SECOND))
     mp4, gif = (out.with_name(f"{out.name}.{kind}") for kind in ("mp4", "gif"))
     out.parent.mkdir(parents=True, exist_ok=True)
     score, agent_steps, num_frames = 0.0, 0, 0
     shown: deque[Array] = deque(maxlen=_GIF_FRAMES_PER_SECOND * _GIF_SECONDS)
     with _mp4(mp4, rate) as add:
-        for pictures, reward in _played(engine, policy, seed, most_agent_steps):
+        for pictures, reward in played_pictures(engine, policy, seed, most_agent_steps):
             score, agent_steps = score + reward, agent_steps + 1
             for picture in pictures:
                 rows, columns = _SCREEN_PIXELS if filmed else _enlarged(picture)
@@ -86,7 +87,13 @@ def make_film(
     return Film(score=score, agent_steps=agent_steps, mp4=mp4, gif=gif)
 
 
-def _played(
+def frames_per_second(engine: Engine) -> float:
+    """Pictures of the engine that make a second of the console."""
+    skip = 1 if isinstance(engine, Recording) else engine.settings.protocol.frame_skip
+    return _RAW_FRAMES_PER_SECOND / skip
+
+
+def played_pictures(
     engine: Engine, policy: Policy, seed: int, most_agent_steps: int
 ) -> Iterator[tuple[Array, float]]:
     """Pictures [frames, H, W, 3] and raw reward of every agent step of one game."""
@@ -111,7 +118,7 @@ def observed(slot: Slot) -> Array:
         raise RefusedError(
             "This environment has no pictures to film: its observations are vectors."
         )
-    return frame if frame.ndim == 3 else np.repeat(frame[:, :, None], 3, axis=2)
+    return coloured(frame)
 
 
 def scaled(picture: Array, rows: int, columns: int) -> Array:

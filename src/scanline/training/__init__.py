@@ -4,7 +4,7 @@ from .attachments import Attachments
 from .models import build_learner, policy_of
 from .plan import Plan, RunSettings, changed_plan, make_plan, read_plan
 from .prepared import PreparedRun, prepared
-from .scoring import EVALUATION_SEED, LoadedPolicy, evaluate, film, load_policy, score
+from .scoring import EVALUATION_SEED, LoadedPolicy, evaluate, film, load_policy, score, watch
 from .train import TrainedRun, carry_out, open_run, train
 
 __all__ = [
@@ -28,4 +28,5 @@ __all__ = [
     "read_plan",
     "score",
     "train",
+    "watch",
 ]

@@ -184,3 +184,17 @@ def film(
             )
     finally:
         engine.close()
+
+
+def watch(
+    run: str | Path, *, seed: int = 0, most_agent_steps: int = 4_000, **loading: Any
+) -> evaluation.Watched:
+    """Shows one game in a window as it is played; `loading` is for `load_policy`."""
+    loaded = load_policy(run, **loading)
+    engine = evaluation_engine(loaded.plan, games=1, seed=seed)
+    try:
+        return evaluation.show_game(
+            engine, loaded.policy, seed=seed, most_agent_steps=most_agent_steps
+        )
+    finally:
+        engine.close()
