@@ -24,11 +24,12 @@ from . import stepping
 from .options import Numbers, Words
 from .peers import envpool, lacking
 from .rows import Row, print_table, summary, write_json
-from .stepping import Stepper
+from .stepping import Stepped, Stepper
 
 COLUMNS = {
     "game": "game",
     "engine": "engine",
+    "protocol": "protocol",
     "reset": "reset",
     "num_envs": "envs",
     "num_threads": "threads",
@@ -51,6 +52,8 @@ class EmulationBench:
     """Numbers of environments by commas."""
     num_threads: Numbers = ()
     """Numbers of engine threads by commas; all cores when not given."""
+    protocols: Words = (stepping.PROTOCOL,)
+    """Protocols of `native` by commas; the peers play their own."""
     stacks: bool = False
     """Step whole vector environments, observations of four frames: scanline.make beside ale-py's
     own and EnvPool. Otherwise engines, which give single frames."""
@@ -71,6 +74,7 @@ class Contender:
     """One engine on one game."""
 
     engine: str
+    protocol: str
     reset: ResetKind
     stepper: Stepper
 
@@ -110,7 +114,8 @@ def expand(names: Sequence[str]) -> list[str]:
 
 def measure(bench: EmulationBench, game: str, num_envs: int, num_threads: int) -> list[Row]:
     """Rows of one game and size, the engines timed in turn."""
-    contenders = build(bench.engines, game, num_envs, num_threads, bench.stacks)
+    asked = Stepped(game=game, num_envs=num_envs, num_threads=num_threads)
+    contenders = build(bench.engines, bench.protocols, asked, bench.stacks)
     try:
         for contender in contenders:
             stepping.raw_fps(contender.stepper, num_envs, bench.warm_up_seconds)
@@ -126,7 +131,7 @@ def measure(bench: EmulationBench, game: str, num_envs: int, num_threads: int) -
         {
             "game": game,
             "engine": contender.engine,
-            "protocol": stepping.PROTOCOL if contender.engine != "envpool" else "envpool",
+            "protocol": contender.protocol,
             "reset": contender.reset,
             "num_envs": num_envs,
             "num_threads": num_threads,
@@ -141,23 +146,24 @@ def measure(bench: EmulationBench, game: str, num_envs: int, num_threads: int) -
 
 @refusals()
 def build(
-    names: Sequence[str], game: str, num_envs: int, num_threads: int, stacks: bool = False
+    names: Sequence[str], protocols: Sequence[str], asked: Stepped, stacks: bool = False
 ) -> list[Contender]:
-    """Every engine, and `native` once more with cached resets."""
+    """Every engine; `native` with each protocol, and once more with cached resets."""
     found = []
     make = stepping.build_vector if stacks else stepping.build
     for name in names:
         if name == "envpool":
             stack = stepping.STACK if stacks else 1
-            stepper = envpool.build(game, num_envs, num_threads, seed=0, stack=stack)
-            found.append(Contender(name, "ale", stepper))
-            continue
-        kinds: tuple[ResetKind, ...] = ("ale", "cached") if name == "native" else ("ale",)
-        for reset in kinds:
-            stepper = make(
-                name, game, num_envs=num_envs, num_threads=num_threads, reset=reset, seed=0
+            stepper = envpool.build(
+                asked.game, asked.num_envs, asked.num_threads, seed=asked.seed, stack=stack
             )
-            found.append(Contender(name, reset, stepper))
+            found.append(Contender(name, "envpool", "ale", stepper))
+            continue
+        resets: tuple[ResetKind, ...] = ("ale", "cached") if name == "native" else ("ale",)
+        for protocol in protocols if name == "native" else (stepping.PROTOCOL,):
+            for reset in resets:
+                own = replace(asked, protocol=protocol, reset=reset)
+                found.append(Contender(name, protocol, reset, make(name, own)))
     return found
 
 
@@ -173,7 +179,9 @@ def _line(game: str, rows: Sequence[Row], num_envs: int, num_threads: int) -> st
         for r in rows
         if (r["game"], r["num_envs"], r["num_threads"]) == (game, num_envs, num_threads)
     ]
-    rates = ", ".join(f"{r['engine']}/{r['reset']} {r['raw_fps']:,.0f}" for r in here)
+    rates = ", ".join(
+        f"{r['engine']}/{r['protocol']}/{r['reset']} {r['raw_fps']:,.0f}" for r in here
+    )
     ratios = [r["times_best_peer"] for r in here if r["times_best_peer"] and r["reset"] == "ale"]
     return f"{game}: {rates} raw frames/s" + (f", {ratios[0]} x the best peer" if ratios else "")
 

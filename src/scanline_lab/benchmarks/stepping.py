@@ -11,7 +11,6 @@ import importlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -35,18 +34,22 @@ class Stepper:
     bytes_per_env: int | None = None
 
 
-def build(
-    name: str, game: str, *, num_envs: int, num_threads: int, reset: ResetKind, seed: int
-) -> Stepper:
+@dataclass(frozen=True, kw_only=True)
+class Stepped:
+    """What is stepped: all but the engine."""
+
+    game: str
+    num_envs: int
+    num_threads: int
+    protocol: str = PROTOCOL
+    reset: ResetKind = "ale"
+    seed: int = 0
+
+
+def build(name: str, asked: Stepped) -> Stepper:
     """One of our engines, reset and ready."""
-    settings = EngineSettings(
-        game=game,
-        num_envs=num_envs,
-        num_threads=num_threads,
-        protocol=protocols.get(PROTOCOL),
-        reset=reset,
-        seed=seed,
-    )
+    num_envs, seed = asked.num_envs, asked.seed
+    settings = EngineSettings(**vars(asked) | {"protocol": protocols.get(asked.protocol)})
     engine = engines.build(name, settings)
     arrays = StepArrays.allocate(engine.spaces, num_envs)
     engine.reset(0, arrays)
@@ -60,16 +63,15 @@ def build(
     return Stepper(step, engine.close, getattr(engine, "bytes_per_env", None))
 
 
-def build_vector(
-    name: str, game: str, *, num_envs: int, num_threads: int, reset: ResetKind, seed: int
-) -> Stepper:
+def build_vector(name: str, asked: Stepped) -> Stepper:
     """A vector environment as a user steps it: ale-py's own for `ale`, else `scanline.make`."""
+    num_envs, seed = asked.num_envs, asked.seed
     if name == "ale":
         peer = importlib.import_module("ale_py.vector_env").AtariVectorEnv
-        envs = peer(games.find(game).id, num_envs, num_threads=num_threads, stack_num=STACK)
+        game = games.find(asked.game).id
+        envs = peer(game, num_envs, num_threads=asked.num_threads, stack_num=STACK)
     else:
-        options: dict[str, Any] = {"num_threads": num_threads, "reset": reset, "stack": STACK}
-        envs = make(game, num_envs, engine=name, protocol=PROTOCOL, **options)
+        envs = make(engine=name, stack=STACK, **vars(asked))
     envs.reset(seed=seed)
     random = np.random.default_rng(seed)
     num_actions = int(envs.single_action_space.n)
