@@ -229,10 +229,14 @@ def _numbered(out: Path | None) -> Path | None:
     return chosen
 
 
+def _parsed(kind: Any, words: list[str], command: str) -> Any:
+    return tyro.cli(kind, args=words, prog=f"{PROGRAM} {command}", config=(tyro.conf.DisallowNone,))
+
+
 def _evaluate(words: list[str]) -> int:
     from . import training
 
-    options = tyro.cli(EvaluateOptions, args=words, prog=f"{PROGRAM} evaluate")
+    options = _parsed(EvaluateOptions, words, "evaluate")
     seed = training.EVALUATION_SEED if options.seed is None else options.seed
     print(training.evaluate(**options.arguments() | {"seed": seed}).sentence())
     return 0
@@ -241,7 +245,7 @@ def _evaluate(words: list[str]) -> int:
 def _play(words: list[str]) -> int:
     from . import training
 
-    options = tyro.cli(PlayOptions, args=words, prog=f"{PROGRAM} play")
+    options = _parsed(PlayOptions, words, "play")
     given = options.arguments()
     if not given.pop("live"):
         _print_film(training.film(**given))
@@ -264,7 +268,7 @@ def _report(words: list[str]) -> int:
 
     if not words:
         raise RefusedError("report needs the folder of a run, e.g. `scanline report runs/x`.")
-    options = tyro.cli(ReportOptions, args=words, prog=f"{PROGRAM} report")
+    options = _parsed(ReportOptions, words, "report")
     with disk_errors("the report", "choose another place with --out"):
         path = reports.write(options.runs, options.out)
     print(f"The report is {path}")

@@ -85,7 +85,10 @@ def _groups(plan: Any) -> tuple[dict[str, list[tuple[str, Any, Any]]], dict[str,
         if "rules" in leaf.path:  # help shows what the protocol has
             value = plan.run.rules.effective(plan.protocol)[name]
             kind = get_args(leaf.type)[0]  # without None
-        described = Annotated[kind, tyro.conf.arg(help=leaf.help, aliases=_ALIASES.get(name))]
+        about: Any = {"help": leaf.help, "aliases": _ALIASES.get(name), "metavar": _metavar(kind)}
+        if value is None:
+            about["help_behavior_hint"] = ""  # the sentence says what that means
+        described = Annotated[kind, tyro.conf.arg(**about)]
         # What belongs to no part is the command's or the run's.
         group = "" if name in _USUAL else leaf.path[1] if len(leaf.path) > 2 else "run"
         groups.setdefault(group, []).append((name, described, dataclasses.field(default=value)))
@@ -100,3 +103,10 @@ def _kind_and_value(leaf: settings.Leaf) -> tuple[Any, Any]:
     if str not in kinds or type(None) in kinds:
         return leaf.type, leaf.value
     return str, settings.plain(leaf.value)
+
+
+def _metavar(kind: Any) -> str | None:
+    """What stands behind an option that may be left out: its type, without the `None`."""
+    parts = get_args(kind)
+    plain = [part for part in parts if isinstance(part, type) and part is not type(None)]
+    return plain[0].__name__.upper() if len(parts) == 2 and len(plain) == 1 else None

@@ -21,6 +21,7 @@ class Right:
     """Always the same action; calls a function first, with the number of calls before."""
 
     version = 0
+    draws_per_step = 2
 
     def __init__(self, first: Callable[[int], object]) -> None:
         self._first, self._calls = first, 0

@@ -165,7 +165,9 @@ def test_a_run_of_few_steps_has_curves(tmp_path: Path) -> None:
 
 
 def test_a_run_without_rows_and_one_with_a_cut_line_can_be_reported(tmp_path: Path) -> None:
-    assert "Nothing was logged yet" in page_of(make_run(tmp_path / "new", num_rows=0))
+    empty = page_of(make_run(tmp_path / "new", num_rows=0))
+    assert "Nothing was logged yet" in empty
+    assert "No game has ended yet" in empty
     cut = make_run(tmp_path / "cut")
     with open(cut / "progress.jsonl", "a") as file:
         file.write('{"agent_steps": 4')

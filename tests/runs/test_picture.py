@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
+import io
 
-from scanline.runs.picture import Load, advice, score_chart, shares
+import pytest
+from rich.console import Console
+
+from scanline.runs.picture import Load, View, advice, picture, score_chart, shares
 
 
 def load(**changes: object) -> Load:
@@ -53,3 +56,19 @@ def test_a_score_chart_fills_its_width_from_the_lowest_to_the_highest(num: int, 
     is_rising = num > 1 and width > 15
     assert rows[0].endswith("█") == is_rising
     assert rows[4][14] == "▁"
+
+
+@pytest.mark.parametrize("width", [80, 160])
+def test_the_first_picture_fills_its_width_and_advises_nothing(width: int) -> None:
+    view = View(
+        title="a2c on pong", agent_steps=0, raw_frames=0, updates=0, episodes=0,
+        steps_per_second=0, frames_per_second=0, updates_per_second=0, score=None, best=None,
+        window=0, training_seconds=0, remaining_seconds=100, done=0.0, load=load(other=99.0),
+    )  # fmt: skip
+    file = io.StringIO()
+    Console(file=file, width=width, color_system=None).print(picture(view, width))
+    lines = file.getvalue().splitlines()
+    assert {len(line) for line in lines} == {width}
+    assert len(lines[1].rstrip("│ ")) >= width - 5  # numbers reach the edge
+    assert "Nothing measured yet." in file.getvalue()
+    assert "last 0 games" not in file.getvalue()

@@ -42,11 +42,11 @@ def document(title: str, parts: Iterable[str]) -> str:
     return f'<!doctype html><html lang="en"><head>{head}</head><body>{"".join(parts)}</body></html>'
 
 
-def section(title: str, pictures: Iterable[str]) -> str:
+def section(title: str, pictures: Iterable[str], if_none: str = "Nothing was logged yet.") -> str:
     """A heading and the pictures that are not empty, side by side where there is room."""
     drawn = [picture for picture in pictures if picture]
     if not drawn:
-        return f"<h2>{title}</h2><p class='sub'>Nothing was logged yet.</p>"
+        return f"<h2>{title}</h2><p class='sub'>{if_none}</p>"
     return f'<h2>{title}</h2><div class="charts">{"".join(drawn)}</div>'
 
 

@@ -63,7 +63,7 @@ def html(runs: Sequence[RunFiles]) -> str:
         *(f'<p class="sub">{escape(line)}</p>' for line in (*about, *_inexact(named))),
         "<h2>Results</h2>" + _headlines(named),
         "" if alone else charts.legend(list(curves)),
-        section("Score", _score_charts(curves)),
+        section("Score", _score_charts(curves), "No game has ended yet: there is no score."),
         section("Speed", _charts(curves, _SPEED_CHARTS)),
         "<h2>Where the time went</h2>" + "".join(map(_time_split, named, runs)),
         section("Learning", _charts(curves, learning)),

@@ -139,7 +139,7 @@ def read_record(path: Path) -> dict[str, Any]:
         record = json.loads((path / SETTINGS).read_text())
     except FileNotFoundError:
         raise RunFolderError(
-            f"There is no run in {path} (it has no {SETTINGS}); start one without --resume."
+            f"There is no run in {path} (it has no {SETTINGS}); give the folder of one."
         ) from None
     except (OSError, ValueError, RecursionError) as error:
         raise RunFolderError(f"{path / SETTINGS} cannot be read: {error}.") from error

@@ -24,7 +24,7 @@ from .limits import Stop
 
 _STYLES = {ENVIRONMENT: "green", ACTING: "cyan", LEARNING: "magenta", OTHER: "yellow"}
 _CELL_WIDTH = 38
-"""Columns of a name with its number."""
+"""Least columns of a name with its number and the space behind them."""
 _LEAST_WIDTH, _SIDE_BY_SIDE_WIDTH = 20, 116
 _CHART_HEIGHT, _LABEL_WIDTH = 5, 14
 _LEVELS = " ▁▂▃▄▅▆▇█"
@@ -98,10 +98,10 @@ def picture(view: View, width: int = 80) -> RenderableType:
     inside = max(width - 4, _LEAST_WIDTH)  # a frame and a space at each side
     lines = Text(no_wrap=True, overflow="ellipsis")
     for pairs in (_numbers(view), _further(view.further)):
-        _append_columns(lines, pairs, max(1, inside // _CELL_WIDTH))
+        _append_columns(lines, pairs, inside)
     lines.append("\n")
     _append_charts(lines, view, inside)
-    words = Text(advice(view.load), style="bold")
+    words = Text(_word(view), style="bold")
     folder = None if view.folder is None else Text(str(view.folder), "dim")
     return Panel(
         Group(lines, words),
@@ -124,10 +124,18 @@ def opening(about: About, agent_steps: int, num_waiting: int) -> str:
     return f"{games}, the longest for {steps:,} agent steps{cut}{ended}"
 
 
-def _append_columns(lines: Text, pairs: Sequence[tuple[str, str]], num_columns: int) -> None:
+def _word(view: View) -> str:
+    """Shares of the time say nothing before the first steps."""
+    return advice(view.load) if view.agent_steps else "Nothing measured yet."
+
+
+def _append_columns(lines: Text, pairs: Sequence[tuple[str, str]], width: int) -> None:
+    """Names with numbers in as many columns as fit, from edge to edge; three spaces between."""
+    num_columns = max(1, width // _CELL_WIDTH)
+    cell = (width + 3) // num_columns
     for place, (name, number) in enumerate(pairs, 1):
         is_last = place % num_columns == 0 or place == len(pairs)
-        room = _CELL_WIDTH - 4 - len(name)
+        room = cell - 4 - len(name)
         lines.append(name, "dim").append(f" {number:>{room}}" + ("\n" if is_last else "   "))
 
 
@@ -192,7 +200,7 @@ def line(view: View) -> Text:
         + ("" if left is None else f", left {_duration(left)}"),
         ", ".join(f"{part} {s:.0%}" for part, s in shares(view.load.split_seconds).items()),
         ", ".join(f"{name} {number}" for name, number in _further(view.further)),
-        advice(view.load),
+        _word(view),
     )
     return Text(" | ".join(filter(None, parts)))
 
@@ -212,7 +220,8 @@ def last_word(stop: Stop, folder: Path, longer: str) -> Text:
 
 def _numbers(view: View) -> list[tuple[str, str]]:
     left = "" if view.remaining_seconds is None else _duration(view.remaining_seconds)
-    score, best = ("" if s is None else f"{s:,.1f}" for s in (view.score, view.best))
+    score, best = ("-" if s is None else f"{s:,.1f}" for s in (view.score, view.best))
+    games = f", last {view.window} games" if view.window else ""
     return [
         ("agent steps", f"{view.agent_steps:,}"),
         ("agent steps/s", f"{view.steps_per_second:,.0f}"),
@@ -221,7 +230,7 @@ def _numbers(view: View) -> list[tuple[str, str]]:
         ("updates", f"{view.updates:,}"),
         ("updates/s", f"{view.updates_per_second:,.1f}"),
         ("games", f"{view.episodes:,}"),
-        (f"score, last {view.window} games", score),
+        (f"score{games}", score),
         ("memory", _memory(view.load)),
         ("best score", best),
         ("training time", _duration(view.training_seconds)),
