@@ -16,7 +16,7 @@ setup: $(STAMP)  ## Create .venv with everything
 $(STAMP): pyproject.toml constraints.txt $(NATIVE)
 	@test -x $(BIN)/python || { echo "Creating $(VENV) ..."; $(PYTHON) -m venv $(VENV); }
 	@$(BIN)/python -c 'import torch' 2>/dev/null || echo "Installing into $(VENV): PyTorch alone is 200 MB (CPU build) to 3 GB (with CUDA), the rest about 300 MB; this happens once."
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[atari,video,lab,compare,dev]"
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[atari,video,lab,compare,cluster,dev]"
 	@touch $@
 
 FIRST = vtrace pong --target-score 15 --seconds 1200 --stop-if-too-slow --film

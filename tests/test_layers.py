@@ -25,7 +25,7 @@ LEVELS = [
         *("files", "processes", "threads", "returns"),
     },
     {"machine", "records", "settings"},
-    {"interfaces"},
+    {"interfaces", "cluster"},
     {"choices"},
     {"engines", "networks", "acting", "stores", "algorithms", "parameters", "reports"},
     {"samplers", "envs"},

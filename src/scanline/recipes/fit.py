@@ -57,6 +57,8 @@ SENTENCES = {
     "store=RolloutSettings(...) or ReplaySettings(...).",
     "shared memory": "A central store holds the memory of our own optimisers only; use "
     "optimiser=OptimiserSettings(...).",
+    "writers": "Remote actors bring rollouts when they are ready, of weights some updates old; use "
+    "the recipe impala, or a replay with spread='steps'.",
     "adam": "rule='multi-step-adam' needs kind='adam'.",
 }
 """What to tell a user whose recipe does not meet a need; `name` is the class that has the need."""

@@ -3,6 +3,7 @@
 from .dynamic import DynamicSampler, DynamicSettings
 from .episodes import GameNumbers
 from .lockstep import LockstepSampler, SamplingSettings
+from .remote import RemoteSampler, RemoteSettings
 from .resets import DeferredResetEngine, inner_settings
 
 __all__ = [
@@ -11,6 +12,8 @@ __all__ = [
     "DynamicSettings",
     "GameNumbers",
     "LockstepSampler",
+    "RemoteSampler",
+    "RemoteSettings",
     "SamplingSettings",
     "inner_settings",
 ]

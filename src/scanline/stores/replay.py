@@ -23,7 +23,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .. import stacks
 from ..choices import Updates
 from ..interfaces import BuildContext
 from ..memory import Share
@@ -39,6 +38,7 @@ from .ring import (
     RingLayout,
     SlotWriter,
     WriteCursors,
+    observations,
 )
 from .sampling import Draw, Sampling, UniformSampling
 
@@ -48,7 +48,6 @@ class ReplaySettings:
     """What is kept and how it is drawn."""
 
     needs: ClassVar[frozenset[str]] = frozenset()
-    gives: ClassVar[frozenset[str]] = frozenset({"pairs", "lasting steps", "central updates"})
 
     capacity_agent_steps: int = 1_000_000
     """Agent steps kept over all environments; each gets an equal share."""
@@ -81,11 +80,17 @@ class ReplaySettings:
             )
         if self.flush not in ("full", "completed"):
             raise ValueError(f"flush={self.flush!r} is unknown; use 'full' or 'completed'.")
-        if self.flush == "completed" and self.sampling == UniformSampling(spread="per-env"):
+        if self.flush == "completed" and "writers" not in self.gives:
             raise ValueError(
                 "flush='completed' stores more of one environment than of another, but "
                 "spread='per-env' draws equally often from each; use spread='steps'."
             )
+
+    @property
+    def gives(self) -> frozenset[str]:
+        """Writers may put as they come where draws take environments with uneven steps."""
+        writers = () if self.sampling == UniformSampling(spread="per-env") else ("writers",)
+        return frozenset({"pairs", "lasting steps", "central updates", *writers})
 
     def shared(self, num_learners: int, *, divides_batch: bool = True) -> ReplaySettings:
         """What one of several learners keeps and draws: its part of everything that is counted.
@@ -154,10 +159,8 @@ class Replay:
         stored = sizes.stored(settings.capacity_agent_steps, settings.capacity_bytes)
         limits = sizes.limits(stored)
         layout = RingLayout(limits.num_rows, shape.num_envs, shape.first_env_id)
-        self._ring, self._cursors = (
-            Ring(sizes.columns, layout),
-            WriteCursors(shape.num_envs, limits),
-        )
+        self._ring = Ring(sizes.columns, layout)
+        self._cursors = WriteCursors(shape.num_envs, limits)
         self._writers = [self._new_writer(n, columns or {}) for n in range(shape.num_writers)]
         self._pools = {
             "final": FramePool(layout, self.slot().finals),
@@ -171,7 +174,8 @@ class Replay:
         shape = self._shape
         num_envs = shape.num_envs // shape.num_writers
         slot = Slot.allocate(self._spaces, shape.rollout_agent_steps, num_envs, columns)
-        slot.num_learners = shape.num_writers * shape.num_learners
+        side_by_side = shape.num_writers if shape.staged_agent_steps else 1
+        slot.num_learners = side_by_side * shape.num_learners
         return SlotWriter(slot, shape.envs_of(number))
 
     def _new_reader(self, batch_size: int, sampling: Sampling, purpose: str) -> Reader:
@@ -218,29 +222,23 @@ class Replay:
             reader.rule.move(drawable)
         self._num_drawable, self._agent_steps = drawable.num_steps, agent_steps
 
-    def cut(self) -> None:
-        """Says that all games were begun anew: the newest steps are truncated where they stand."""
+    def cut(self, writer: int | None = None) -> None:
+        """Games of a writer, or all, were begun anew: the newest steps end truncated."""
         self._place_staged()
-        for number, writer in enumerate(self._writers):
-            row, envs = self.next_row(number), writer.envs
-            writer.rows_since_cut = 0
-            ends = to_array(self._ring.arrays["end"])[(row - 1) % self._ring.layout.num_rows, envs]
-            goes_on = ends == GOES_ON
-            if row > self._history and goes_on.any():
-                ends[goes_on] = TRUNCATED
-                numbers = torch.arange(envs.start, envs.stop)[goes_on]
-                last = self._newest_observations(row, envs)[goes_on]
-                self._pools["final"].kept.append(row - 1, numbers, last)
-        np.copyto(self._cursors.completed, self._cursors.written)
+        for number in range(len(self._writers)) if writer is None else (writer,):
+            self._cut(number)
 
-    def _newest_observations(self, row: int, envs: slice) -> Tensor:
-        """Observations [b, S, *frame] before the step of a row."""
-        frames = self._ring.read(row - self._history, row + 1, envs, "frame")
-        depth = self._ring.read(row, row + 1, envs, "depth")[0]
-        numbers = np.arange(envs.start, envs.stop)
-        starts = self._pools["start"].kept
-        padding = stacks.Padding(self._spaces.stack_padding, starts, row, numbers)
-        return stacks.build(frames, depth, padding)
+    def _cut(self, writer: int) -> None:
+        row, envs = self.next_row(writer), self._writers[writer].envs
+        self._writers[writer].rows_since_cut = 0
+        ends = to_array(self._ring.arrays["end"])[(row - 1) % self._ring.layout.num_rows, envs]
+        goes_on = ends == GOES_ON
+        if row > self._history and goes_on.any():
+            ends[goes_on] = TRUNCATED
+            numbers = torch.arange(envs.start, envs.stop)[goes_on]
+            last = observations(self._ring, self._pools["start"].kept, self._spaces, row, envs)
+            self._pools["final"].kept.append(row - 1, numbers, last[goes_on])
+        self._cursors.completed[envs] = self._cursors.written[envs]
 
     def _writer_of(self, slot: Slot) -> int:
         for number, writer in enumerate(self._writers):

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from ..records import Array, Column, Slot, Spaces, State, to_array
-from ..stacks import SparseFrames, newest
+from ..stacks import Padding, SparseFrames, build, newest
 
 Flush = Literal["full", "completed"]
 
@@ -136,6 +136,14 @@ class Ring:
             length = min(num - done, self.layout.num_rows - start)
             yield slice(start, start + length), slice(done, done + length)
             done += length
+
+
+def observations(ring: Ring, starts: SparseFrames, spaces: Spaces, row: int, envs: slice) -> Tensor:
+    """Observations [b, S, *frame] before the step of a row; `starts` fill young stacks."""
+    frames = ring.read(row - spaces.stack + 1, row + 1, envs, "frame")
+    depth = ring.read(row, row + 1, envs, "depth")[0]
+    numbers = np.arange(envs.start, envs.stop)
+    return build(frames, depth, Padding(spaces.stack_padding, starts, row, numbers))
 
 
 class FramePool:

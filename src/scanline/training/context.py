@@ -61,6 +61,16 @@ def engine_settings(plan: Plan, **changes: Any) -> EngineSettings:
     )
 
 
+def local_samplers(context: Context) -> Sequence[Sampler]:
+    """A sampler for every engine of this process."""
+    is_threaded = context.recipe.pace.acts_with_target
+    mark = context.attachments.mark_threads if is_threaded else context.mark
+    return [
+        context.recipe.sampling.build(dataclasses.replace(context, engines=[engine], mark=mark))
+        for engine in context.engines
+    ]
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Context:
     """One learner of a plan; parts are built when they are first asked for."""
@@ -75,6 +85,8 @@ class Context:
     mark: Mark = unmarked
     announce: Say = print
     attachments: Attachments = field(default_factory=Attachments)
+    samplers_of: Callable[[Context], Sequence[Sampler]] = local_samplers
+    """Makes the samplers; they play in this process unless it says otherwise."""
     central_fds: tuple[int, int] | None = None
     """Shared memory and locks of the central store, in a learner's process."""
 
@@ -128,7 +140,8 @@ class Context:
 
     @property
     def num_samplers(self) -> int:
-        return self.recipe.pace.num_samplers(self.num_envs)
+        remote = self.plan.run.remote.remote_actors
+        return remote or self.recipe.pace.num_samplers(self.num_envs)
 
     @property
     def staged_agent_steps(self) -> int:
@@ -169,11 +182,7 @@ class Context:
 
     @cached_property
     def samplers(self) -> Sequence[Sampler]:
-        mark = self.attachments.mark_threads if self.recipe.pace.acts_with_target else self.mark
-        return [
-            self.recipe.sampling.build(dataclasses.replace(self, engines=[engine], mark=mark))
-            for engine in self.engines
-        ]
+        return self.samplers_of(self)
 
     @cached_property
     def store(self) -> Store:
@@ -200,13 +209,14 @@ class Context:
         )
 
     def _policy(self) -> Policy:
-        policy: Policy = acting.NetworkPolicy(self.algorithm, self._acting_weights)
+        policy: Policy = acting.NetworkPolicy(self.algorithm, self.acting_weights)
         poll_steps = self.recipe.exchange.poll_steps
         if poll_steps:
             policy = acting.PollingPolicy(policy, self.parameters.pull, poll_steps)
         return policy
 
-    def _acting_weights(self) -> tuple[Views, int]:
+    def acting_weights(self) -> tuple[Views, int]:
+        """What acts now, and the updates in it."""
         views, parameters = self.parameters.read(), self.parameters
         if not self.recipe.pace.acts_with_target:
             return views, parameters.version
@@ -239,8 +249,8 @@ class Context:
         return dataclasses.replace(self, plan=plan, engines=built)
 
     def close(self) -> None:
-        for engine in self.engines:
-            engine.close()
+        for part in (*self.engines, *vars(self).get("samplers", ())):
+            getattr(part, "close", lambda: None)()
 
 
 def open_context(
@@ -254,6 +264,8 @@ def open_context(
     """The context of a learner whose engines are built, after its share of the cores is set."""
     place, attachments = place or Place(), attachments or Attachments()
     share_cores(plan)
+    if plan.run.remote.remote_actors:
+        return probe_context(plan, announce, attachments, place=place, **more)
     with processes.pinned(plan.run.pin_cores):
         built, plan = fitting(
             plan, announce, lambda each: build_engines(each, place, attachments.pause)
@@ -267,6 +279,7 @@ def probe_context(
     announce: Say,
     attachments: Attachments | None = None,
     place: Place | None = None,
+    **more: Any,
 ) -> Context:
     """For a process that plays nothing itself: one environment was asked for its spaces and closed.
 
@@ -279,10 +292,8 @@ def probe_context(
     probed.close()
     place = place or Place()
     probed.settings = engine_settings(plan, **place.engine_changes(plan))
-    attachments = attachments or Attachments()
-    return Context(
-        plan=plan, engines=[probed], announce=announce, attachments=attachments, place=place
-    )
+    more |= {"announce": announce, "attachments": attachments or Attachments(), "place": place}
+    return Context(plan=plan, engines=[probed], **more)
 
 
 def fitting(plan: Plan, announce: Say, build: Callable[[Plan], Built]) -> tuple[Built, Plan]:

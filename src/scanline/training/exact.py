@@ -23,6 +23,8 @@ def reasons(plan: Plan, engine: Engine) -> list[str]:
     found = []
     if not engine.can_snapshot:
         found += [f"the engine {engine.name!r} has no snapshots of this game and begins new games"]
+    if plan.run.remote.remote_actors:
+        found += ["remote actors do not wait for each other, and begin new games after a resume"]
     device = device_of(plan)
     if not device.is_host:
         found += [f"sums on the device {device.kind!r} may come in another order"]

@@ -18,6 +18,7 @@ from ..recipes import Recipe, user_code
 from ..runs import folder
 from ..runs.instruments import InstrumentSettings
 from ..runs.leader import OutputSettings
+from ..samplers import RemoteSettings
 from .rules import RuleChanges
 
 
@@ -72,6 +73,7 @@ class RunSettings:
     """Games of the evaluation that confirms a target score."""
     rules: RuleChanges = field(default_factory=RuleChanges)
     """Rules that are not the protocol's."""
+    remote: RemoteSettings = field(default_factory=RemoteSettings)
     instruments: InstrumentSettings = field(default_factory=InstrumentSettings)
     output: OutputSettings = field(default_factory=OutputSettings)
 

@@ -18,6 +18,7 @@ from ..parameters import Learners
 from ..protocols import Protocol as AgentProtocol
 from ..runs.learners import LearnerGroup
 from ..runs.replay_segments import ReplayRows, Segments
+from .actors import refuse_remote, remote_samplers
 from .attachments import Attachments, Mark
 from .central import CentralRuntime
 from .context import Context, Say, open_context, probe_context
@@ -71,7 +72,7 @@ class PreparedRun:
         context, samplers = self.context, self.context.samplers
         streams: Sequence[Segments] = [
             files.segments(f"replay-{context.place.rank + number}")
-            for number in range(len(samplers))
+            for number in range(context.num_samplers)
         ]
         rows = files.replay_segment_agent_steps // (context.num_envs * context.num_learners)
         return ReplayRows(store, streams, lambda: all(s.games_go_on for s in samplers), rows)
@@ -87,12 +88,15 @@ def prepared(
 ) -> PreparedRun:
     """The runtime of a plan, built by its pace, or the parent of processes that each build one."""
     group, attachments = group or Learners(), attachments or Attachments()
+    refuse_remote(plan)
     if plan.recipe.exchange.is_central:
         if attachments != Attachments(pause=attachments.pause):
             raise ValueError("To learners in processes of their own only a pause can be attached.")
         context = probe_context(plan, say, attachments)
         return PreparedRun(context, CentralRuntime(context))
-    place, around = Place(group.rank, group.count), {"group": group, "mark": mark}
+    place, around = Place(group.rank, group.count), dict[str, Any](group=group, mark=mark)
+    if plan.run.remote.remote_actors:
+        around["samplers_of"] = remote_samplers
     context = open_context(plan, place=place, announce=say, attachments=attachments, **around)
     try:
         runtime = context.recipe.pace.build(context)
