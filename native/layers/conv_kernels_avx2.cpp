@@ -54,9 +54,9 @@ __m256 compute_tile(const Taps& taps, i32 first, i32 filter, const float* panel,
   return not_finite;
 }
 
-// Adds to sums[f][from + k], for sixteen k: gradient of filter f times value from + k of a tap,
-// summed over the outputs of a block that `index` .. `end` list.
-template <i32 kFilters>
+// Adds to sums[f][from + k], for sixteen k or half as many: gradient of filter f times value from +
+// k of a tap, summed over the outputs of a block that `index` .. `end` list.
+template <i32 kFilters, bool kIsHalf>
 __attribute__((noinline)) void filter_tile(const u8* index, const u8* end, const float* gradients,
                                            i64 stride, const i32* filters,
                                            const float* const* columns, i32 from, i64 depth,
@@ -69,14 +69,15 @@ __attribute__((noinline)) void filter_tile(const u8* index, const u8* end, const
   for (; index < end; ++index) {
     const float* const values = gradients + *index * stride;
     const float* const column = columns[*index] + from;
-    const __m256 low = _mm256_loadu_ps(column), high = _mm256_loadu_ps(column + 8);
+    const __m256 low = _mm256_loadu_ps(column);
+    const __m256 high = kIsHalf ? low : _mm256_loadu_ps(column + 8);  // not stored where it is low
 #pragma GCC unroll 6
     for (i32 i = 0; i < kFilters; ++i) tile.add(i, _mm256_broadcast_ss(values + at[i]), low, high);
   }
 #pragma GCC unroll 6
   for (i32 i = 0; i < kFilters; ++i) {
     add_to(sums + at[i] * depth + from, tile.low[i]);
-    add_to(sums + at[i] * depth + from + 8, tile.high[i]);
+    if (!kIsHalf) add_to(sums + at[i] * depth + from + 8, tile.high[i]);
   }
 }
 
@@ -160,9 +161,10 @@ void add_filter_gradients(const Taps& taps, i32 num, i32 tap, const FilterTileLi
     for (i32 at = 0; at < floats; at += kTileColumns)
       for (i32 tile = 0; tile < tiles.num_tiles(); ++tile)
         with_rows(tiles.num_filters_of(tile), [&](auto filters) {
-          filter_tile<filters>(tiles.begin(block, tile), tiles.end(block, tile),
-                               gradients.row(first).values, gradients.num_values,
-                               tiles.filters(tile), columns, at, depth, sums + tap * floats);
+          const auto add =
+              at + kTileColumns > floats ? filter_tile<filters, true> : filter_tile<filters, false>;
+          add(tiles.begin(block, tile), tiles.end(block, tile), gradients.row(first).values,
+              gradients.num_values, tiles.filters(tile), columns, at, depth, sums + tap * floats);
         });
   }
 }

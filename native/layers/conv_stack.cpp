@@ -260,8 +260,7 @@ const char* convolutions_refusal(const std::vector<ConvShape>& shapes) {
   if (shapes.front().width < 8) return "images must be at least 8 pixels wide";
   for (const ConvShape& conv : shapes) {
     if (conv.filters % kTileColumns != 0) return "filters must be a multiple of 16";
-    if (conv.strip_floats() % kTileColumns != 0)
-      return "kernel times channels must be a multiple of 16";
+    if (conv.strip_floats() % 8 != 0) return "kernel times channels must be a multiple of 8";
     if (conv.kernel > 8) return "kernels must be at most 8 wide";
     if (conv.out_height() < 1 || conv.out_width() < 1) return "the images are too small";
   }

@@ -234,11 +234,26 @@ def test_float_observations_are_taken_as_they_come() -> None:
 
 
 def test_sizes_that_the_kernels_do_not_know_are_left_to_pytorch() -> None:
-    odd = Spaces(frame_shape=(84, 84), frame_dtype="uint8", stack=1, num_actions=3)
+    odd = Spaces(frame_shape=(84, 84, 3), frame_dtype="uint8", stack=1, num_actions=3)
     network = networks.build("nature", odd, "policy-value", seed=0)
-    observations = torch.zeros((2, 1, 84, 84), dtype=torch.uint8)
-    assert network(observations).logits.shape == (2, 3)  # 8 x 1 channels are no multiple of 16
-    assert _native.ConvStack.refusal([[84, 84, 1, 32, 8, 4, 0, 0, 0, 0]]) is not None
+    observations = torch.zeros((2, 1, 84, 84, 3), dtype=torch.uint8)
+    assert network(observations).logits.shape == (2, 3)
+    refusal = _native.ConvStack.refusal([[84, 84, 1, 32, 7, 4, 0, 0, 0, 0]])
+    assert refusal == "kernel times channels must be a multiple of 8"
+
+
+@pytest.mark.parametrize("stack", [1, 2, 3])
+def test_other_stacks_than_four_frames_have_the_gradients_of_pytorch(stack: int) -> None:
+    spaces = Spaces(frame_shape=(84, 84), frame_dtype="uint8", stack=stack, num_actions=3)
+    native, plain = (
+        networks.build("nature", spaces, "policy-value", seed=0, kernels=kernels)
+        for kernels in ("native", "torch")
+    )
+    observations = images("nature", 5)[:, :stack]
+    assert native.trunk.sizes is not None
+    mine, theirs = (gradients(each, observations) for each in (native, plain))
+    for one, other in zip(mine, theirs, strict=True):
+        assert_close(one, other)
 
 
 def assert_spreads_alike(native: nn.Module, plain: nn.Module, observations: Tensor) -> None:
