@@ -31,7 +31,7 @@ class ClippedAdvantage(algorithms.Defaults):
         return records.Experience(slot, {"returns": returns.n_step(trajectory, self.discount)})
 
     def loss(self, views: records.Views, batch: records.Batch) -> records.LossResult:
-        outputs = views.live(batch.observations)
+        outputs = batch.outputs(views.live)
         log_taken = torch.log_softmax(outputs.logits, -1).gather(-1, batch.actions[:, None])[:, 0]
         error = batch.columns["returns"] - outputs.value
         bounded = error.detach().clamp(-self.largest_advantage, self.largest_advantage)

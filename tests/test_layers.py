@@ -21,9 +21,10 @@ LEVELS = [
     {"memory"},
     {"devices"},
     {
-        *("stacks", "random", "schedules", "protocols", "games"),
+        *("stacks", "random", "schedules", "protocols", "games", "carried"),
         *("files", "processes", "threads", "returns"),
     },
+    {"spaces"},
     {"machine", "records", "settings"},
     {"interfaces", "cluster"},
     {"choices"},

@@ -9,12 +9,13 @@ weights act (live, target copy, snapshot, central) is decided by the caller that
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import torch
 from torch import Tensor
 
 from . import random
+from .carried import Carried, Column, columns_of
 from .interfaces import Algorithm, Policy
 from .random import SAMPLED, Choice
 from .records import ActContext, Acted, Views
@@ -37,13 +38,27 @@ class NetworkPolicy:
     def draws_per_step(self) -> int:
         return self._algorithm.draws_per_step
 
-    def __call__(self, observations: Tensor, uniforms: Tensor, agent_steps: int) -> Acted:
+    @property
+    def carried(self) -> Mapping[str, Column]:
+        """What its network carries from step to step."""
+        return columns_of(self._source()[0].live)
+
+    def __call__(
+        self,
+        observations: Tensor,
+        uniforms: Tensor,
+        agent_steps: int,
+        carried: Carried | None = None,
+    ) -> Acted:
         views, _ = self._source()
         context = ActContext(views, uniforms, agent_steps, self.choice)
+        network = views.behaviour or views.live
         with torch.inference_mode():
             inputs = self._algorithm.inputs(views, observations)
-            outputs = (views.behaviour or views.live)(inputs)
-            return self._algorithm.act(outputs, context)
+            if carried is None:
+                return self._algorithm.act(network(inputs), context)
+            outputs, after = network(inputs, carried)
+            return self._algorithm.act(outputs, context)._replace(carried=after)
 
 
 class EvaluationPolicy:
@@ -67,8 +82,18 @@ class EvaluationPolicy:
     def choice(self) -> Choice:
         return self._policy.choice
 
-    def __call__(self, observations: Tensor, uniforms: Tensor, agent_steps: int = 0) -> Acted:
-        return self._policy(observations, uniforms, self.agent_steps)
+    @property
+    def carried(self) -> Mapping[str, Column]:
+        return self._policy.carried
+
+    def __call__(
+        self,
+        observations: Tensor,
+        uniforms: Tensor,
+        agent_steps: int = 0,
+        carried: Carried | None = None,
+    ) -> Acted:
+        return self._policy(observations, uniforms, self.agent_steps, carried)
 
 
 class PollingPolicy:
@@ -86,12 +111,18 @@ class PollingPolicy:
     def draws_per_step(self) -> int:
         return self._policy.draws_per_step
 
-    def __call__(self, observations: Tensor, uniforms: Tensor, agent_steps: int) -> Acted:
+    def __call__(
+        self,
+        observations: Tensor,
+        uniforms: Tensor,
+        agent_steps: int,
+        carried: Carried | None = None,
+    ) -> Acted:
         if agent_steps != self._at:  # groups of one step share it, and see the same weights
             self._at, self._steps = agent_steps, self._steps + 1
             if self._steps % self._every == 0:
                 self._poll()
-        return self._policy(observations, uniforms, agent_steps)
+        return self._policy(observations, uniforms, agent_steps, carried)
 
 
 class PolledPolicy:
@@ -108,9 +139,15 @@ class PolledPolicy:
     def draws_per_step(self) -> int:
         return self._policy.draws_per_step
 
-    def __call__(self, observations: Tensor, uniforms: Tensor, agent_steps: int) -> Acted:
+    def __call__(
+        self,
+        observations: Tensor,
+        uniforms: Tensor,
+        agent_steps: int,
+        carried: Carried | None = None,
+    ) -> Acted:
         self._poll()
-        return self._policy(observations, uniforms, agent_steps)
+        return self._policy(observations, uniforms, agent_steps, carried)
 
 
 class RandomPolicy:
@@ -122,6 +159,12 @@ class RandomPolicy:
     def __init__(self, num_actions: int) -> None:
         self._num_actions = num_actions
 
-    def __call__(self, observations: Tensor, uniforms: Tensor, agent_steps: int) -> Acted:
+    def __call__(
+        self,
+        observations: Tensor,
+        uniforms: Tensor,
+        agent_steps: int,
+        carried: Carried | None = None,
+    ) -> Acted:
         equal = torch.zeros(len(observations), self._num_actions)
         return Acted(random.epsilon_greedy(equal, 1.0, uniforms), {})

@@ -20,6 +20,7 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
+from .carried import Carried
 from .devices import Device
 from .random import Choice
 from .records import (
@@ -159,8 +160,15 @@ class Policy(Protocol):
     def draws_per_step(self) -> int:
         """Uniform numbers that it takes per environment and step, n."""
 
-    def __call__(self, observations: Tensor, uniforms: Tensor, agent_steps: int) -> Acted:
-        """Actions and columns for observations [b, S, *frame] and draws [b, n]."""
+    def __call__(
+        self,
+        observations: Tensor,
+        uniforms: Tensor,
+        agent_steps: int,
+        carried: Carried | None = None,
+    ) -> Acted:
+        """Actions and columns for observations [b, S, *frame] and draws [b, n]; of a network with
+        memory for what it carries into this step too (`carried.py`)."""
 
 
 class Sampler(Saved, Protocol):
@@ -227,6 +235,10 @@ class BuildContext(Protocol):
     @property
     def device(self) -> Device:
         """Where this learner's network is, and learns."""
+
+    @property
+    def carried(self) -> Mapping[str, Column]:
+        """What the network carries from step to step; nothing for one without memory."""
 
     @property
     def num_envs(self) -> int:

@@ -207,6 +207,7 @@ PRESETS: Mapping[str, Protocol] = {
             noop_max=0,
             reward_clip="none",
         ),
+        dataclasses.replace(BASELINES, name="baselines-unstacked", stack=1),
         Protocol(
             name="ale-vector",
             stack_padding="zeros",
@@ -263,6 +264,7 @@ PRESETS: Mapping[str, Protocol] = {
 
 SUMMARIES: Mapping[str, str] = {
     "baselines": "OpenAI baselines, CleanRL, SB3: grey max, area 84x84, no-ops, FIRE, lives.",
+    "baselines-unstacked": "The same with one frame per observation, for networks with memory.",
     "nature": "Mnih 2015: colour max, luminance, bilinear 84x84, five minutes of play.",
     "machado": "Machado 2018: sticky actions, all 18 actions, lives not used.",
     "gymnasium-v5": "Gymnasium's ALE/*-v5: colour frames, sticky actions, raw rewards.",
@@ -365,8 +367,7 @@ _clip_on = _switch("reward_clip", "sign")
 
 _TRANSLATORS: Mapping[str, Translator] = {
     "frame_skip": _fixed_skip,
-    "episodic_life": _life,
-    "terminal_on_life_loss": _life,
+    **dict.fromkeys(("episodic_life", "terminal_on_life_loss"), _life),
     "reward_clip": _clip,
     "clip_reward": _clip,
     "reward_clipping": _clip,
@@ -374,8 +375,7 @@ _TRANSLATORS: Mapping[str, Translator] = {
     "max_episode_steps": _limit,
     "noop_max": _noops,
     "maxpool": _choose("pooling", "grey", "none"),
-    "gray_scale": _choose("colour", "grey", "rgb"),
-    "grayscale": _choose("colour", "grey", "rgb"),
+    **dict.fromkeys(("gray_scale", "grayscale"), _choose("colour", "grey", "rgb")),
     "obs_type": _obs_type,
 }
 

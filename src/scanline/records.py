@@ -11,6 +11,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,46 +19,14 @@ import torch
 from torch import Tensor
 
 from . import stacks
+from .carried import Carried, Sequences, allocated
+from .carried import Column as Column
 from .random import SAMPLED, Choice
+from .spaces import Spaces as Spaces
 from .stacks import Array as Array
 
 State = dict[str, Any]
 """What a part saves: tensors, arrays, numbers, strings, and lists or dictionaries of these."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Spaces:
-    """What an algorithm and a network must know of the environment."""
-
-    frame_shape: tuple[int, ...]
-    """One frame: (H, W) grey, (H, W, 3) colour, (D,) vector."""
-    frame_dtype: str
-    """'uint8' for images and RAM, 'float32' for vectors."""
-    stack: int
-    """Frames per observation, S."""
-    num_actions: int
-    life_loss_ends_return: bool = False
-    """Whether a lost life cuts the return as the game's end does."""
-    stack_padding: str = "zeros"
-    """What fills the stack right after a reset, in the words of `Protocol`."""
-
-    @property
-    def frame_bytes(self) -> int:
-        return math.prod(self.frame_shape) * np.dtype(self.frame_dtype).itemsize
-
-    @property
-    def is_image(self) -> bool:
-        return len(self.frame_shape) >= 2
-
-    @property
-    def num_start_frames(self) -> int:
-        """Frames of a new stack that are of no step, which the environment gives: S - 1, or 0."""
-        return stacks.num_start_frames(self.stack_padding, self.stack)
-
-    @property
-    def observation_shape(self) -> tuple[int, ...]:
-        """Shape of one stacked observation, [S, ...frame]."""
-        return (self.stack, *self.frame_shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,14 +126,7 @@ class Acted(NamedTuple):
 
     actions: Tensor  # [b] int64
     columns: Mapping[str, Tensor]  # each [b, ...], stored with the step
-
-
-@dataclass(frozen=True)
-class Column:
-    """One array that an algorithm wants stored with every step."""
-
-    shape: tuple[int, ...] = ()
-    dtype: torch.dtype = torch.float32
+    carried: Mapping[str, Tensor] = MappingProxyType({})  # each [b, ...], of a network with memory
 
 
 _STEPS = ("actions", "reward", "raw_reward", "terminated", "truncated", "life_lost")
@@ -202,12 +164,20 @@ class Slot:
     """Learners that each fill such a slot at the same time."""
     valid: Tensor | None = None
     """[T, B] bool where some steps may not have been played; None where all were."""
+    carried: dict[str, Tensor] = field(default_factory=dict)
+    """Each [T + 1, B, ...]: what a network with memory carries into every step and out of the
+    last one; initial already where an episode begins."""
 
     @classmethod
     def allocate(
-        cls, spaces: Spaces, num_steps: int, num_envs: int, columns: Mapping[str, Column]
+        cls,
+        spaces: Spaces,
+        num_steps: int,
+        num_envs: int,
+        columns: Mapping[str, Column],
+        carried: Mapping[str, Column] = MappingProxyType({}),
     ) -> Slot:
-        """Zeroed arrays of one rollout."""
+        """Arrays of one rollout: zeros, and initial values of what is carried."""
         steps = (num_steps, num_envs)
         frame, dtype = spaces.frame_shape, getattr(torch, spaces.frame_dtype)
         return cls(
@@ -225,6 +195,7 @@ class Slot:
             starts=stacks.SparseFrames((spaces.num_start_frames, *frame), dtype, num_envs),
             padding=spaces.stack_padding,
             life_loss_ends_return=spaces.life_loss_ends_return,
+            carried=allocated(carried, num_steps + 1, num_envs),
         )
 
     @staticmethod
@@ -247,6 +218,7 @@ class Slot:
             version=self.version[start:end],
             **{name: getattr(self, name)[start:end, envs] for name in _STEPS},
             columns={name: column[start:end, envs] for name, column in self.columns.items()},
+            carried={name: each[start : end + 1, envs] for name, each in self.carried.items()},
             valid=None if self.valid is None else self.valid[start:end, envs],
             finals=self.finals.part(start, end, envs, origin=start),
             starts=self.starts.part(start + 2 - stack, end + 1, envs, origin=start),
@@ -281,6 +253,20 @@ class Slot:
     def terminal(self) -> Tensor:
         """Steps without a future [T, B]: the game ended, or a life where that counts."""
         return self.terminated | self.life_lost if self.life_loss_ends_return else self.terminated
+
+    def ends(self, t: Any = slice(None), envs: slice = slice(None)) -> Tensor:
+        """Steps after which a return is cut: what is carried into the next one is initial."""
+        ended = self.terminated[t, envs] | self.truncated[t, envs]
+        return ended | self.life_lost[t, envs] if self.life_loss_ends_return else ended
+
+    def carried_at(self, t: Any, envs: Any = slice(None)) -> Carried | None:
+        """What a network with memory carries into one step, or into one of each environment."""
+        state = {name: each[t, envs] for name, each in self.carried.items()}
+        return Carried(state) if state else None
+
+    def sequences(self, num_steps: int) -> Sequences | None:
+        """The first T or T + 1 observations as a network with memory takes them; else None."""
+        return Sequences.of(self.carried, self.ends(), num_steps) if self.carried else None
 
     def padding_from(self, t: int, envs: Array | None = None) -> stacks.Padding:
         """What fills young stacks from this step on, of some environments or all."""
@@ -351,6 +337,13 @@ class Batch:
     """[N] importance weights of a prioritised draw."""
     indices: Tensor | None = None
     """[N] places in the store, for `feedback`."""
+    sequences: Sequences | None = None
+    """Of a network with memory: how the rows of `observations` are sequences."""
+
+    def outputs(self, network: torch.nn.Module, inputs: Tensor | None = None) -> Outputs:
+        """What any network gives for the observations, or for inputs made of them, [N, ...]."""
+        rows = self.observations if inputs is None else inputs
+        return network(rows) if self.sequences is None else self.sequences.outputs(network, rows)
 
 
 @dataclass(frozen=True)

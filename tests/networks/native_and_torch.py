@@ -10,7 +10,7 @@ from scanline.networks import kernels
 from scanline.networks.trunks import TRUNKS
 from scanline.records import Spaces
 
-NATIVE = [name for name, trunk in TRUNKS.items() if trunk.convs and trunk.has_kernels]
+NATIVE = [n for n, row in TRUNKS.items() if row.convs and row.has_kernels and not row.memory]
 
 
 NOT_FINITE = (float("nan"), float("inf"), -float("inf"))

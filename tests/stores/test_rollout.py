@@ -124,3 +124,74 @@ def test_shuffled_per_env_the_steps_of_each_environment_must_divide() -> None:
     slot = Slot.allocate(SPACES, 3, 4, {})
     with pytest.raises(ValueError, match="and environment do not divide"):
         RolloutStore(slot, RolloutSettings(num_minibatches=2, shuffle="per-env"), seed=1)
+
+
+def with_memory(first_env: int = 0, num_envs: int = 8, **settings: object) -> RolloutStore:
+    """Steps and states that name their environment."""
+    columns = {"state": Column((1,))}
+    slot = Slot.allocate(SPACES, 5, num_envs, {}, columns)
+    envs = first_env + torch.arange(num_envs)
+    slot.actions.copy_(100 * torch.arange(5)[:, None] + envs)
+    slot.carried["state"][0, :, 0] = envs
+    slot.terminated[2, ::2] = True
+    chosen = RolloutSettings(shuffle="envs", num_minibatches=4, **settings)  # type: ignore[arg-type]
+    return RolloutStore(slot, chosen, seed=1, first_env_id=first_env)
+
+
+def test_minibatches_of_a_network_with_memory_are_whole_sequences() -> None:
+    kept = with_memory(epochs=2)
+    kept.put(Experience(kept.slot()))
+    batches = list(kept.batches())
+    orders = []
+    for batch in batches:
+        sequences = batch.sequences
+        assert sequences is not None
+        envs = sequences.state["state"][:, 0].long()
+        assert torch.equal(batch.actions.view(5, 2), 100 * torch.arange(5)[:, None] + envs)
+        assert torch.equal(sequences.begins[3], envs % 2 == 0)
+        assert sequences.begins.sum() == (envs % 2 == 0).sum()
+        orders.append(sorted(envs.tolist()))
+    for epoch in (orders[:4], orders[4:]):
+        assert sorted(itertools.chain(*epoch)) == list(range(8))
+    assert orders[:4] != orders[4:]
+
+
+def test_learners_do_not_change_which_sequences_meet() -> None:
+    whole, *shares = with_memory(), with_memory(0, 4), with_memory(4, 4)
+    found = []
+    for kept in (whole, *shares):
+        kept.put(Experience(kept.slot()))
+        found.append([set(batch.actions.tolist()) for batch in kept.batches()])
+    assert found[0] == [mine | other for mine, other in zip(found[1], found[2], strict=True)]
+
+
+def test_sequences_that_are_left_are_given_after_a_resume() -> None:
+    first, second = with_memory(), with_memory()
+    first.put(Experience(first.slot()))
+    batches = first.batches()
+    next(batches)
+    second.load(first.state())
+    for mine, other in zip(batches, second.batches(), strict=True):
+        assert mine.sequences is not None and other.sequences is not None
+        assert torch.equal(mine.actions, other.actions)
+        assert torch.equal(mine.sequences.state["state"], other.sequences.state["state"])
+        assert torch.equal(mine.sequences.begins, other.sequences.begins)
+
+
+def test_steps_that_were_not_played_are_gone_through_and_not_learned_from() -> None:
+    kept = with_memory()
+    slot = kept.slot()
+    slot.valid = torch.ones_like(slot.terminated)
+    slot.valid[3:, ::2] = False
+    kept.put(Experience(slot))
+    for batch in kept.batches():
+        assert batch.sequences is not None and batch.sequences.chosen is not None
+        assert len(batch.observations) == 10
+        times, envs = batch.actions // 100, batch.actions % 100
+        assert slot.valid[times, envs].all()
+        assert len(batch.actions) == int(slot.valid[:, envs.unique()].sum())
+
+
+def test_environments_that_do_not_divide_are_refused() -> None:
+    with pytest.raises(ValueError, match="6 environments do not divide into 4 equal minibatches"):
+        with_memory(num_envs=6)

@@ -48,6 +48,7 @@ BLOCKS = REPLAY | {
 PLAIN = {"anneal": "none"}
 STEADY = {"anneal": "none", "clip_anneal": "none"}
 """Annealing ends with the run: a shorter run would be another one."""
+MEMORY = {"network": "mlp-lstm"}
 LONG = {"agent_steps": 4_000}
 """Of runs that are killed: they must not end before."""
 RECIPES = {
@@ -63,6 +64,14 @@ RECIPES = {
     "cule-vtrace": {"num_blocks": 4, "window_agent_steps": 8},
     "impala": {"rollout_agent_steps": 5, "batch_trajectories": 16, **PLAIN},
     "cule-ppo": {"rollout_agent_steps": 16, **STEADY},
+    "ppo-lstm": {"rollout_agent_steps": 16, **MEMORY, **STEADY},
+    "ppo-lstm that holds ended environments": {
+        **{"rollout_agent_steps": 16, "reset_mode": "hold", "decorrelation_agent_steps": 10},
+        **MEMORY,
+        **STEADY,
+    },
+    "paac with a memory": MEMORY,
+    "cule-vtrace with a memory": {"num_blocks": 4, "window_agent_steps": 8, **MEMORY},
     "dqn": REPLAY,
     "accelerated-dqn": REPLAY,
     "accelerated-categorical-dqn": REPLAY,

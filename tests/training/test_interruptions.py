@@ -19,7 +19,7 @@ from scanline.parameters import LocalParameters
 from scanline.runs.checkpoint import load_latest
 from scanline.runs.signals import Interrupted
 from scanline.samplers import LockstepSampler
-from training.test_determinism import BLOCKS, REPLAY, SETTINGS, STEADY, assert_equal_runs
+from training.test_determinism import BLOCKS, MEMORY, REPLAY, SETTINGS, STEADY, assert_equal_runs
 
 training = importlib.import_module("scanline.training.train")
 CATCH = "scanline/Catch-v0"
@@ -32,6 +32,7 @@ TURNS: dict[str, dict[str, Any]] = {
     "ppo": {"rollout_agent_steps": 16, **STEADY},
     "accelerated-ppo": {"rollout_samples": 128, "decorrelation_agent_steps": 20, **STEADY},
     "cule-ppo": {"rollout_agent_steps": 16, **STEADY},
+    "ppo-lstm": {"rollout_agent_steps": 16, **MEMORY, **STEADY},
     "ppo that holds ended environments": {
         "rollout_agent_steps": 16,
         "reset_mode": "hold",

@@ -25,12 +25,18 @@ from scanline.parameters import LocalParameters
 from scanline.runs.checkpoint import load_latest
 from scanline.runs.folder import read_record
 from training.standing_pair import StandingPair
-from training.test_determinism import PLAIN, REPLAY, SETTINGS, STEADY, assert_equal_runs
+from training.test_determinism import MEMORY, PLAIN, REPLAY, SETTINGS, STEADY, assert_equal_runs
 from training.test_interruptions import at_call
 
 CATCH = "scanline/Catch-v0"
 RECIPES: dict[str, dict[str, Any]] = {
     "accelerated-ppo": {"rollout_samples": 128, "decorrelation_agent_steps": 20, **STEADY},
+    "ppo-lstm": {
+        **{"rollout_agent_steps": 16, "normalise_advantages": "none", "epochs": 2},
+        **{"learning_rate": 1e-3, "num_minibatches": 2},
+        **MEMORY,
+        **STEADY,
+    },
     "accelerated-dqn": REPLAY | {"replay_segment_agent_steps": 160},
     "accelerated-rainbow": REPLAY,
     "cule-vtrace": {"num_blocks": 4, "window_agent_steps": 8},
@@ -96,7 +102,9 @@ def whole(recipe: str, pair: StandingPair, tmp_path_factory: pytest.TempPathFact
     return train_pair(pair, recipe, tmp_path_factory.mktemp("runs") / "whole")
 
 
-@pytest.mark.parametrize("recipe", ["accelerated-ppo", "accelerated-dqn"], indirect=True)
+@pytest.mark.parametrize(
+    "recipe", ["accelerated-ppo", "ppo-lstm", "accelerated-dqn"], indirect=True
+)
 def test_two_learners_equal_one_with_twice_the_environments_and_batch(
     recipe: str, whole: Path, tmp_path: Path
 ) -> None:

@@ -116,12 +116,14 @@ class ActorCritic(PixelNormalising):
         trajectory = trajectory_of(self, views, slot, slot.last.get("value"))
         if self.gae_lambda == 1.0:
             return returns.n_step(trajectory, self.discount)
-        observations = self.inputs(views, slot.observations())
-        value: Tensor = views.live(observations).value.view_as(slot.reward)
+        inputs, sequences = self.inputs(views, slot.observations()), slot.sequences(slot.num_steps)
+        outputs = views.live(inputs) if sequences is None else sequences.outputs(views.live, inputs)
+        value: Tensor = outputs.value.view_as(slot.reward)
         return returns.gae(trajectory, value, self.discount, self.gae_lambda) + value
 
     def loss(self, views: Views, batch: Batch) -> LossResult:
-        outputs: PolicyValue = views.live(self.inputs(views, batch.observations))
+        inputs = self.inputs(views, batch.observations)
+        outputs: PolicyValue = batch.outputs(views.live, inputs)
         terms = self.native_terms(outputs, batch) or self.torch_terms(outputs, batch)
         explained = returns.explained_variance(outputs.value, batch.columns["returns"])
         metrics = {

@@ -54,7 +54,8 @@ class CategoricalDqn(QLearning):
         return torch.softmax(logits, dim=-1) @ support(self.v_min, self.v_max, logits)
 
     def loss(self, views: Views, batch: Batch) -> LossResult:
-        outputs: QDistribution = views.live(self.inputs(views, batch.observations))
+        inputs = self.inputs(views, batch.observations)
+        outputs: QDistribution = batch.outputs(views.live, inputs)
         logits = of_actions(outputs.logits, batch.actions)
         target = self.target(views, batch)
         losses = -(target * torch.log_softmax(logits, dim=-1)).sum(dim=-1)

@@ -97,7 +97,7 @@ class Dqn(QLearning):
         return self.exploration.act(outputs.q, context)
 
     def loss(self, views: Views, batch: Batch) -> LossResult:
-        outputs: QValues = views.live(self.inputs(views, batch.observations))
+        outputs: QValues = batch.outputs(views.live, self.inputs(views, batch.observations))
         value = taken(outputs.q, batch.actions)
         error = value - self.target(views, batch)
         losses = self._errors(error)

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from .. import random
+from ..carried import single_step
 from ..interfaces import Algorithm
 from ..random import SAMPLED, Choice
 from ..records import ActContext, Acted, Column, Experience, Outputs, Slot, Spaces, Views
@@ -82,7 +83,7 @@ def trajectory_of(
     """
     if last_value is None:
         last = algorithm.inputs(views, slot.observation(slot.num_steps))
-        last_value = views.live(last).value
+        last_value = single_step(views.live, last, slot.carried_at(slot.num_steps))[0].value
     return Trajectory(
         reward=slot.reward,
         terminal=slot.terminal,
@@ -93,10 +94,17 @@ def trajectory_of(
 
 
 def final_values(algorithm: Algorithm, views: Views, slot: Slot) -> Tensor:
-    """Values [T, B] of the true last observations of truncated steps; zero elsewhere."""
+    """Values [T, B] of the true last observations of truncated steps; zero elsewhere.
+
+    What a network with memory carries into them is computed from their last steps.
+    """
     values = torch.zeros_like(slot.reward)
     finals = slot.finals
     if finals.count:
+        at, carried = (finals.steps, finals.envs), slot.carried_at(finals.steps, finals.envs)
+        if carried is not None:
+            before = slot.observations()[finals.steps * slot.reward.shape[1] + finals.envs]
+            _, carried = single_step(views.live, algorithm.inputs(views, before), carried)
         last = algorithm.inputs(views, finals.frames)
-        values[finals.steps, finals.envs] = views.live(last).value
+        values[at] = single_step(views.live, last, carried)[0].value
     return values

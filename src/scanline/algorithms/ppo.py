@@ -99,7 +99,8 @@ class Ppo(PixelNormalising):
         return Experience(slot, columns, self.next_state(views, slot))
 
     def loss(self, views: Views, batch: Batch) -> LossResult:
-        outputs: PolicyValue = views.live(self.inputs(views, batch.observations))
+        inputs = self.inputs(views, batch.observations)
+        outputs: PolicyValue = batch.outputs(views.live, inputs)
         log_all = torch.log_softmax(outputs.logits, dim=-1)
         change = taken(log_all, batch.actions) - batch.columns["log_probability"]
         clip = self.clip_at(batch.agent_steps)

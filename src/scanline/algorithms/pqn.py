@@ -84,7 +84,7 @@ class Pqn(Defaults):
         return Experience(slot, {"returns": advantage + value})
 
     def loss(self, views: Views, batch: Batch) -> LossResult:
-        outputs: QValues = views.live(batch.observations)
+        outputs: QValues = batch.outputs(views.live)
         value = taken(outputs.q, batch.actions)
         loss = 0.5 * (value - batch.columns["returns"]).square().mean()
         metrics: dict[str, Tensor | float] = {

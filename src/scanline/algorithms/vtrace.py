@@ -86,7 +86,8 @@ class Vtrace(PixelNormalising):
             "V-trace needs sequences; a window or a queue of rollouts gives them"
         )
         num_steps, num_envs = slot.actions.shape
-        outputs: PolicyValue = views.live(self.inputs(views, batch.observations))
+        inputs = self.inputs(views, batch.observations)
+        outputs: PolicyValue = batch.outputs(views.live, inputs)
         value = outputs.value.view(num_steps + 1, num_envs)
         log_all = torch.log_softmax(outputs.logits[: num_steps * num_envs], dim=-1)
         log_taken = taken(log_all, batch.actions).view_as(slot.actions)

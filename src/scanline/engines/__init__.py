@@ -175,6 +175,7 @@ def build(name: str, settings: EngineSettings) -> Engine:
     return engine
 
 
-TOY = "scanline/Catch-v0"
-if TOY not in registry:
-    register(TOY, entry_point="scanline.envs.catch:Catch")
+TOY, RECALL = "scanline/Catch-v0", "scanline/Recall-v0"
+for _id, _entry in ((TOY, "catch:Catch"), (RECALL, "recall:Recall")):
+    if _id not in registry:
+        register(_id, entry_point=f"scanline.envs.{_entry}")

@@ -22,6 +22,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from ..carried import columns_of
 from ..engines.interface import Engine
 from ..envs.vector import coloured
 from ..errors import MissingPackageError, RefusedError
@@ -97,9 +98,10 @@ def played_pictures(
     engine: Engine, policy: Policy, seed: int, most_agent_steps: int
 ) -> Iterator[tuple[Array, float]]:
     """Pictures [frames, H, W, 3] and raw reward of every agent step of one game."""
-    sampler = LockstepSampler(engine, seed)
+    carried = columns_of(policy)
+    sampler = LockstepSampler(engine, seed, carried=carried)
     sampler.reset()
-    slot = Slot.allocate(engine.spaces, 1, 1, {})
+    slot = Slot.allocate(engine.spaces, 1, 1, {}, carried)
     recorder = engine if isinstance(engine, Recording) else None
     if recorder is not None:
         recorder.start_recording(0)

@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
 from .. import engines
+from ..carried import columns_of
 from ..engines.interface import Engine
 from ..errors import RefusedError
 from ..interfaces import Policy
@@ -101,9 +102,10 @@ def play_games(
         raise RefusedError("An evaluation needs a number of games or of agent steps.")
     started, num_envs = time.perf_counter(), engine.settings.num_envs
     most_games, most_steps = num_games or math.inf, most_agent_steps or math.inf
-    sampler = LockstepSampler(engine, seed)
+    carried = columns_of(policy)
+    sampler = LockstepSampler(engine, seed, carried=carried)
     sampler.reset()
-    slot = Slot.allocate(engine.spaces, 1, num_envs, {})
+    slot = Slot.allocate(engine.spaces, 1, num_envs, {}, carried)
     finished: dict[int, EpisodeEnd] = {}
     agent_steps = num_ended = 0
     while len(finished) < most_games and agent_steps < most_steps:

@@ -6,7 +6,7 @@ A published network is a row in trunks.py; heads.py says what comes out.
 """
 
 from .activation_cache import ActivationCache
-from .build import Network, OwnNetwork, build, descriptions, has_kernels
+from .build import Network, OwnNetwork, build, descriptions, has_kernels, has_memory
 from .convolutions import Features, rows_of
 from .heads import Head, HeadSettings, Hidden
 from .kernels import (
@@ -34,6 +34,7 @@ __all__ = [
     "build",
     "descriptions",
     "has_kernels",
+    "has_memory",
     "own_process",
     "rows_of",
     "share_cores",

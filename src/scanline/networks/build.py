@@ -18,12 +18,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
+from ..carried import Carried, State, columns_of
 from ..errors import nearest
 from ..records import Outputs, Spaces
 from .convolutions import ConvTrunk
 from .heads import Head, HeadSettings, Hidden, build_head
 from .kernels import Kernels
 from .layers import Layers
+from .lstm import Lstm
 from .trunks import TRUNKS, Trunk, build_trunk
 
 LARGEST_FLAT_INPUT = 16_384
@@ -67,6 +69,35 @@ class Network(nn.Module):
             )
 
 
+class MemoryNetwork(Network):
+    """A trunk with its dense layers, an LSTM and a head; it keeps the contract of `carried.py`."""
+
+    def __init__(
+        self,
+        stream: nn.Module,
+        memory: Lstm,
+        trunk: nn.Module,
+        head: nn.Module,
+        shape: tuple[int, ...],
+        losses: tuple[str, ...] = ("all",),
+    ) -> None:
+        super().__init__(trunk, head, shape, losses)
+        self.stream, self.memory = stream, memory
+        self.carried = memory.carried
+
+    def forward(
+        self, observations: Tensor, carried: Carried | None = None
+    ) -> tuple[Outputs, State]:
+        self.check(observations)
+        if carried is None:
+            raise ValueError(
+                "this network has a memory and needs its carried state; in a loss write "
+                "batch.outputs(network) in place of network(batch.observations)."
+            )
+        rows, state = self.memory(self.stream(self.trunk(observations)), carried)
+        return self.head(rows), state
+
+
 def build(
     network: str | OwnNetwork,
     spaces: Spaces,
@@ -89,12 +120,17 @@ def build(
         body, features = build_trunk(trunk, spaces, layers)
         is_native = isinstance(body, ConvTrunk) and body.sizes is not None
         hidden = Hidden(layers, features, trunk.hidden, is_native, trunk.normed)
+        before: Hidden = hidden
+        around: Callable[..., Network] = Network
+        if trunk.memory:
+            stream, memory = hidden.stream(), Lstm(layers, trunk.hidden[-1], trunk.memory)
+            before, around = hidden.behind(trunk.memory), partial(MemoryNetwork, stream, memory)
         settings = HeadSettings(kind=head) if isinstance(head, str) else head
         if isinstance(settings, HeadSettings):
-            outputs = build_head(hidden, spaces.num_actions, settings)
+            outputs = build_head(before, spaces.num_actions, settings)
         else:
-            outputs = build_own(partial(settings, hidden, spaces), "head", seed)
-        return Network(body, outputs, spaces.observation_shape, losses)
+            outputs = build_own(partial(settings, before, spaces), "head", seed)
+        return around(body, outputs, spaces.observation_shape, losses)
 
 
 def build_own(make: Callable[[], nn.Module], what: str, seed: int) -> nn.Module:
@@ -119,6 +155,13 @@ def build_own(make: Callable[[], nn.Module], what: str, seed: int) -> nn.Module:
 def has_kernels(network: str | OwnNetwork) -> bool:
     """Whether our own kernels compute this network on a CPU; false for a module of a user's."""
     return isinstance(network, str) and network in TRUNKS and TRUNKS[network].has_kernels
+
+
+def has_memory(network: str | OwnNetwork) -> bool:
+    """Whether it is known to carry a state: a function may say so only by what it builds."""
+    if isinstance(network, str):
+        return network in TRUNKS and TRUNKS[network].memory > 0
+    return bool(columns_of(network))
 
 
 def descriptions() -> dict[str, str]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from torch import Tensor, nn
 
@@ -94,7 +94,11 @@ class Hidden:
 
     def outputs(self, units: int, role: Role = "q") -> nn.Linear:
         """A layer behind a stream; `role` chooses its first weights: 'policy', 'value' or 'q'."""
-        return self.layers.dense(self.units[-1], units, role)
+        return self.layers.dense((self.features, *self.units)[-1], units, role)
+
+    def behind(self, features: int) -> Hidden:
+        """What reads these features without hidden layers of its own."""
+        return replace(self, features=features, units=(), is_after_native=False)
 
 
 Head = Callable[[Hidden, Spaces], nn.Module]

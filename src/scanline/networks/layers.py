@@ -23,12 +23,14 @@ from .dense import DenseOutputs
 from .kernels import Kernels
 
 Layer = nn.Conv2d | nn.Linear
-Role = Literal["hidden", "policy", "value", "q"]
+Role = Literal["hidden", "memory", "policy", "value", "q"]
 Rule = Callable[[Layer, Role, Generator], None]
 
 _CUT_DEVIATION = 0.87962566103423978
 """Deviation of a normal number that is cut at two deviations."""
-OUTPUT_GAINS: Mapping[Role, float] = MappingProxyType({"policy": 0.01, "value": 1.0, "q": 1.0})
+OUTPUT_GAINS: Mapping[Role, float] = MappingProxyType(
+    {"policy": 0.01, "value": 1.0, "q": 1.0, "memory": 1.0}
+)
 
 
 def fan_in(weight: Tensor) -> int:
@@ -44,7 +46,7 @@ def fan_in_uniform(layer: Layer, role: Role, generator: Generator) -> None:
 
 
 def orthogonal(layer: Layer, role: Role, generator: Generator) -> None:
-    """Orthogonal with gain sqrt 2, policy 0.01, value and Q 1, biases 0 (OpenAI baselines)."""
+    """Orthogonal with gain sqrt 2, policy 0.01, value, Q and memory 1, biases 0 (baselines)."""
     gain = OUTPUT_GAINS.get(role, math.sqrt(2))
     nn.init.orthogonal_(layer.weight, gain, generator=generator)
     nn.init.zeros_(bias_of(layer))

@@ -75,6 +75,9 @@ class Trunk:
     normed: bool = False
     """Whether layer normalisation stands before every ReLU."""
 
+    memory: int = 0
+    """Units of an LSTM between the dense layers and the outputs; 0 for none."""
+
     @property
     def is_flat(self) -> bool:
         """Whether it reads the numbers of an observation as they come."""
@@ -202,6 +205,21 @@ TRUNKS: Mapping[str, Trunk] = MappingProxyType(
             sections=(16, 32, 32),
             hidden=(256,),
             rule=truncated_normal(1.0),
+        ),
+        "lstm": Trunk(
+            description="The layers of `nature`, then an LSTM of 128 units as in CleanRL's PPO.",
+            convs=NATURE,
+            hidden=(512,),
+            rule=orthogonal,
+            memory=128,
+        ),
+        "mlp-lstm": Trunk(
+            description="A dense layer of 128 units, then an LSTM of 128, for small observations.",
+            frame=None,
+            convs=(),
+            hidden=(128,),
+            rule=orthogonal,
+            memory=128,
         ),
     }
 )

@@ -8,6 +8,7 @@ Knows no part by its class: a user's own store, pace or algorithm is compared li
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from ..choices import Declared
 
@@ -60,8 +61,20 @@ SENTENCES = {
     "writers": "Remote actors bring rollouts when they are ready, of weights some updates old; use "
     "the recipe impala, or a replay with spread='steps'.",
     "adam": "rule='multi-step-adam' needs kind='adam'.",
+    "carried state": "A network with memory gets its state back at every step, which agents that "
+    "are served as they come do not keep; use sampling=SamplingSettings(...) and pace=Alternate().",
+    "whole sequences": "A network with memory learns from whole sequences; use "
+    "store=RolloutSettings(shuffle='envs'), or WindowSettings(...).",
 }
 """What to tell a user whose recipe does not meet a need; `name` is the class that has the need."""
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What a network that carries a state needs of the other choices."""
+
+    needs: frozenset[str] = frozenset({"carried state", "whole sequences"})
+    gives: frozenset[str] = frozenset()
 
 
 def refuse_unmet_needs(choices: Sequence[Declared]) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from .. import settings
+from .. import networks, settings
 from ..choices import ExchangeSettings, PaceSettings, SamplerSettings, StoreSettings
 from ..interfaces import Algorithm
 from ..parameters import Alone, RateSettings
@@ -65,9 +65,14 @@ class Recipe:
                 f"algorithm={self.algorithm!r} lacks functions of an algorithm; derive it from "
                 "scanline.algorithms.Defaults and write `loss`."
             )
-        choices = (self.pace, self.exchange, self.sampling, self.store, self.algorithm)
-        fit.refuse_unmet_needs((*choices, self.optimiser))
+        self.check_fit(networks.has_memory(self.network))
         self.pace.check(self.sampling, self.store)
+
+    def check_fit(self, has_memory: bool) -> None:
+        """Refuses choices that do not fit together, or not with a network that carries a state."""
+        choices = (self.pace, self.exchange, self.sampling, self.store, self.algorithm)
+        memory = (fit.Memory(),) if has_memory else ()
+        fit.refuse_unmet_needs((*choices, self.optimiser, *memory))
 
     def schedules(self, agent_steps: int = 0) -> tuple[Algorithm, Schedule]:
         """All that depends on a run's length: the algorithm with its schedules, and the learning

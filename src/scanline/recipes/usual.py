@@ -31,6 +31,34 @@ DQN = Recipe(
     agent_steps=50_000_000,
 )
 
+PPO = Recipe(
+    name="ppo",
+    summary="CleanRL's Atari PPO: 8 environments, 128 steps, 4 epochs of 4 minibatches.",
+    algorithm=Ppo(
+        clip_coef=0.1,
+        clip_value_loss=True,
+        entropy_coef=0.01,
+        value_coef=0.25,  # CleanRL's 0.5 of half the square
+    ),
+    optimiser=OptimiserSettings(
+        kind="adam",
+        learning_rate=2.5e-4,
+        epsilon=1e-5,
+        max_grad_norm=0.5,
+        anneal="linear",
+    ),
+    sampling=SamplingSettings(num_envs=8, rollout_agent_steps=128),
+    store=RolloutSettings(epochs=4, num_minibatches=4),
+)
+
+PPO_LSTM = PPO.replace(
+    name="ppo-lstm",
+    summary="CleanRL's recurrent PPO: `ppo` with single frames and an LSTM of 128 units.",
+    network="lstm",
+    protocol="baselines-unstacked",
+    shuffle="envs",
+)
+
 ROWS = (
     Recipe(
         name="a2c",
@@ -48,25 +76,8 @@ ROWS = (
         ),
         sampling=SamplingSettings(num_envs=16, rollout_agent_steps=5),
     ),
-    Recipe(
-        name="ppo",
-        summary="CleanRL's Atari PPO: 8 environments, 128 steps, 4 epochs of 4 minibatches.",
-        algorithm=Ppo(
-            clip_coef=0.1,
-            clip_value_loss=True,
-            entropy_coef=0.01,
-            value_coef=0.25,  # CleanRL's 0.5 of half the square
-        ),
-        optimiser=OptimiserSettings(
-            kind="adam",
-            learning_rate=2.5e-4,
-            epsilon=1e-5,
-            max_grad_norm=0.5,
-            anneal="linear",
-        ),
-        sampling=SamplingSettings(num_envs=8, rollout_agent_steps=128),
-        store=RolloutSettings(epochs=4, num_minibatches=4),
-    ),
+    PPO,
+    PPO_LSTM,
     DQN,
     Recipe(
         name="a3c-agents",

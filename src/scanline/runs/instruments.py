@@ -14,6 +14,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -103,20 +104,29 @@ def gradient(
 
 def halves(batch: Batch) -> int:
     """What a batch is divided by: its environments where it is sequences, else its steps."""
-    return batch.slot.actions.shape[1] if batch.slot is not None else len(batch.actions)
+    if batch.slot is not None:
+        return batch.slot.actions.shape[1]
+    return len(batch.actions) if batch.sequences is None else batch.sequences.num_whole
 
 
 def half_of(batch: Batch) -> Batch:
     """Every second step, or of sequences the first half of the environments."""
     if batch.slot is not None:
         return _half_of_sequences(batch)
-    changes = {
-        field.name: getattr(batch, field.name)[::2]
+    whole = batch.sequences
+    envs = slice(0, whole.num_whole // 2 if whole else None)
+
+    def half(rows: Tensor) -> Tensor:
+        return rows[::2] if whole is None else whole.rows_of(rows, envs)
+
+    changes: dict[str, Any] = {
+        field.name: half(getattr(batch, field.name))
         for field in dataclasses.fields(batch)
         if isinstance(getattr(batch, field.name), Tensor)
     }
-    columns = {name: column[::2] for name, column in batch.columns.items()}
-    return dataclasses.replace(batch, columns=columns, random=_copy(batch.random), **changes)
+    changes["columns"] = {name: half(column) for name, column in batch.columns.items()}
+    changes["sequences"] = None if whole is None else whole.of_envs(envs)
+    return dataclasses.replace(batch, random=_copy(batch.random), **changes)
 
 
 def _half_of_sequences(batch: Batch) -> Batch:
@@ -129,6 +139,7 @@ def _half_of_sequences(batch: Batch) -> Batch:
         actions=half.actions.flatten(),
         columns={name: column.flatten(0, 1) for name, column in half.columns.items()},
         slot=half,
+        sequences=half.sequences(num_steps + 1),
         random=_copy(batch.random),
     )
 

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
+from ..carried import Carried
 from ..interfaces import Algorithm, Metric, Parts, Policy, Run, Store
 from ..networks import ActivationCache
 from ..records import Acted, Batch, EpisodeEnd, Experience, LossResult, Slot, Views
@@ -115,9 +116,15 @@ class ReusingPolicy(Wrapper):
         super().__init__(inner)
         self._cache = cache
 
-    def __call__(self, observations: Tensor, uniforms: Tensor, agent_steps: int) -> Acted:
+    def __call__(
+        self,
+        observations: Tensor,
+        uniforms: Tensor,
+        agent_steps: int,
+        carried: Carried | None = None,
+    ) -> Acted:
         with self._cache.writing():
-            acted: Acted = self._inner(observations, uniforms, agent_steps)
+            acted: Acted = self._inner(observations, uniforms, agent_steps, carried)
         return acted
 
 

@@ -11,15 +11,18 @@ actions only: for a policy that treats rows alone, any number of groups gives th
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import ClassVar, Literal, get_args
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from .. import random
+from ..carried import Column, masked
 from ..engines.interface import Engine
 from ..interfaces import BuildContext, Policy
 from ..records import Array, EpisodeEnd, Slot, State, StepArrays, to_array
@@ -37,7 +40,7 @@ Mark = Callable[[str], None]
 class SamplingSettings:
     """How experience is gathered."""
 
-    gives: ClassVar[frozenset[str]] = frozenset({"lockstep"})
+    gives: ClassVar[frozenset[str]] = frozenset({"lockstep", "carried state"})
 
     num_envs: int = 32
     """Environments stepped together."""
@@ -105,7 +108,8 @@ class SamplingSettings:
 
     def build(self, context: BuildContext) -> LockstepSampler:
         decorrelation = (self.decorrelation_agent_steps, self.decorrelation_draw)
-        return LockstepSampler(context.engine, context.seed, context.mark, decorrelation)
+        around = (context.mark, decorrelation, context.carried)
+        return LockstepSampler(context.engine, context.seed, *around)
 
 
 class LockstepSampler:
@@ -117,9 +121,11 @@ class LockstepSampler:
         seed: int,
         mark: Mark = lambda part: None,
         decorrelation: tuple[int, DecorrelationDraw] = (0, "up-to"),
+        carried: Mapping[str, Column] = MappingProxyType({}),
     ) -> None:
-        """`decorrelation`: random agent steps before a run begins, and how many are played."""
-        self._decorrelation = decorrelation
+        """`decorrelation`: random agent steps before a run begins, and how many are played;
+        `carried`: what the policy's network carries from step to step."""
+        self._decorrelation, self._carried = decorrelation, carried
         self._engine, self._seed, self._mark = engine, seed, mark
         self._deferred = engine if isinstance(engine, DeferredResetEngine) else None
         settings, spaces = engine.settings, engine.spaces
@@ -131,7 +137,7 @@ class LockstepSampler:
         self._env_steps = 0
         self.games_go_on = True
         """Whether the games in play are those of the state that was loaded."""
-        self._newest = StackState.of(Slot.allocate(spaces, 0, self._num_envs, {}), 0)
+        self._newest = StackState.of(Slot.allocate(spaces, 0, self._num_envs, {}, carried), 0)
         self._scratch = Scratch.allocate(spaces, self._num_envs)
         self._views: WeakKeyDictionary[Slot, RolloutViews] = WeakKeyDictionary()
 
@@ -148,8 +154,11 @@ class LockstepSampler:
         decorrelation_agent_steps: int = 0,
         decorrelation_draw: DecorrelationDraw = "up-to",
     ) -> None:
-        """Starts all games, and plays random steps in each: so many, or a random number of them."""
-        scratch = Slot.allocate(self._engine.spaces, 1, self._num_envs, {})
+        """Starts all games, and plays random steps in each: so many, or a random number of them.
+
+        Random steps are not seen by the policy: its network begins with the initial state.
+        """
+        scratch = Slot.allocate(self._engine.spaces, 1, self._num_envs, {}, self._carried)
         arrays = [self._scratch.step_arrays(scratch, 0, envs) for envs in self._groups]
         for group, envs in enumerate(self._groups):
             self._engine.reset(group, arrays[group])
@@ -226,12 +235,15 @@ class LockstepSampler:
         observations = view.observation_view.observations()
         self._mark("acting")
         uniforms = self._draws[view.group].at(self._env_steps + view.t, policy.draws_per_step)
-        acted = policy(observations, uniforms, agent_steps)
+        if view.carried is None:
+            acted = policy(observations, uniforms, agent_steps)
+        else:
+            acted = policy(observations, uniforms, agent_steps, view.carried)
         actions = to_array(acted.actions)
         self._mark("environment")
         self._engine.send(view.group, actions, view.arrays)
         # What can wait does so until the engine is at work.
-        view.keep(actions, acted.columns, policy.version)  # acting may have found newer weights
+        view.keep(actions, acted, policy.version)  # acting may have found newer weights
 
     def _receive(self, slot: Slot, view: StepView) -> None:
         truncated, envs = view.arrays.truncated, view.envs
@@ -239,8 +251,15 @@ class LockstepSampler:
         if True in truncated.tobytes():
             self._scratch.keep_finals(slot, view.t, envs, truncated)
         self._scratch.keep_starts(slot, view.t, envs, view.arrays.depth)
+        if self._carried:
+            self._forget(slot.ends(view.t, envs), view)
         if self._deferred is not None:
             slot.note_playing(view.t, envs, self._deferred.playing[envs])
+
+    def _forget(self, ended: Tensor, view: StepView) -> None:
+        """Where a return has ended [b], what is carried into the next step is initial."""
+        for name, after in view.carried_after.items():
+            after.copy_(masked(after, ended, self._carried[name].initial))
 
     def _count(self, slot: Slot, views: RolloutViews) -> None:
         """Counts the slot's steps, all together: between other work each would cost many times."""
@@ -260,6 +279,8 @@ class LockstepSampler:
             start = deferred.start_of(env)
             self._newest.frames[-1, env] = start.frame[0]
             self._newest.depth[env], self._scratch.lives[env] = 1, start.lives[0]
+            for name, state in self._newest.carried.items():
+                state[env] = self._carried[name].initial
             if self._engine.spaces.num_start_frames:
                 frames = torch.from_numpy(start.start_frames)
                 self._newest.starts.append(0, torch.tensor([env]), frames)
@@ -277,6 +298,7 @@ class LockstepSampler:
             "window": torch.from_numpy(self._newest.frames.copy()),
             "depth": torch.from_numpy(self._newest.depth.copy()),
             "starts": self._newest.starts.state(),
+            "carried": {name: each.clone() for name, each in self._newest.carried.items()},
             "env_steps": self._env_steps,
             "episodes": self._episodes.state(),
             "environments": None,
@@ -306,6 +328,8 @@ class LockstepSampler:
         np.copyto(self._newest.frames, to_array(state["window"]))
         np.copyto(self._newest.depth, depth)
         self._newest.starts.load(state["starts"])
+        for name, carried in self._newest.carried.items():
+            carried.copy_(state["carried"][name])
         self._engine.restore(state["environments"])
 
     def _check_starts(self, starts: State, depth: Array) -> None:

@@ -9,7 +9,7 @@ made once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +17,8 @@ import torch
 from torch import Tensor
 
 from .. import stacks
-from ..records import Array, Slot, Spaces, StepArrays, to_array
+from ..carried import Carried
+from ..records import Acted, Array, Slot, Spaces, StepArrays, to_array
 
 
 @dataclass(frozen=True)
@@ -32,12 +33,17 @@ class StepView:
     columns: dict[str, Tensor]  # each [b, ...]
     version: Array  # [1] int64, shared by all environments of the slot
     arrays: StepArrays
+    carried: Carried | None
+    """What a network with memory carries into the step; None for others."""
+    carried_after: dict[str, Tensor]  # each [b, ...], into the next step
 
-    def keep(self, actions: Array, columns: Mapping[str, Tensor], version: int) -> None:
+    def keep(self, actions: Array, acted: Acted, version: int) -> None:
         """Writes what a policy with so many updates has decided."""
         self.actions[:] = actions
         for name, stored in self.columns.items():
-            stored.copy_(columns[name].detach())
+            stored.copy_(acted.columns[name].detach())
+        for name, after in self.carried_after.items():
+            after.copy_(acted.carried[name])
         self.version[0] = version
 
 
@@ -51,16 +57,21 @@ class StackState:
     starts: stacks.SparseFrames
     step: int
     """Of the newest frame, as the starts count."""
+    carried: dict[str, Tensor]
+    """Each [B, ...], what a network with memory carries into the step; empty for others."""
 
     @classmethod
     def of(cls, slot: Slot, t: int) -> StackState:
         frames = to_array(slot.frames[t : t + slot.stack])
-        return cls(frames, to_array(slot.depth[t]), slot.starts, t)
+        carried = {name: each[t] for name, each in slot.carried.items()}
+        return cls(frames, to_array(slot.depth[t]), slot.starts, t, carried)
 
     def copy_to(self, other: StackState) -> None:
-        """Overwrites the other's frames, depths and all its starts."""
+        """Overwrites the other's frames, depths, carried state and all its starts."""
         np.copyto(other.frames, self.frames)
         np.copyto(other.depth, self.depth)
+        for name, state in self.carried.items():
+            other.carried[name].copy_(state)
         if self.starts.frames.shape[1]:
             oldest = self.step + 2 - len(self.frames)
             kept = self.starts.part(oldest, self.step + 1, origin=self.step)
@@ -112,6 +123,8 @@ class Scratch:
             columns={name: column[t, envs] for name, column in slot.columns.items()},
             version=to_array(slot.version[t : t + 1]),
             arrays=self.step_arrays(slot, t, envs),
+            carried=slot.carried_at(t, envs),
+            carried_after={name: each[t + 1, envs] for name, each in slot.carried.items()},
         )
 
     def keep_starts(self, slot: Slot, t: int, envs: slice, depth: Array) -> None:

@@ -31,7 +31,7 @@ class RolloutQueueSettings:
     """How many trajectories an update sees."""
 
     needs: ClassVar[frozenset[str]] = frozenset()
-    gives: ClassVar[frozenset[str]] = frozenset({"sequences", "writers"})
+    gives: ClassVar[frozenset[str]] = frozenset({"sequences", "writers", "whole sequences"})
 
     batch_trajectories: int = 32
     """Trajectories of an update, each a rollout of one environment."""
@@ -58,7 +58,7 @@ class RolloutQueueSettings:
         width, steps, spaces = max(batch, rollout), context.rollout_agent_steps, context.spaces
         return Share(
             f"A queue of {width:,} trajectories of {steps:,} steps",
-            Slot.num_bytes(spaces, steps, width, context.columns)
+            Slot.num_bytes(spaces, steps, width, {**context.columns, **context.carried})
             + batch * (steps + 1) * spaces.stack * spaces.frame_bytes,
             lambda left: "use a smaller num_envs or batch_trajectories, or shorter rollouts",
         )
@@ -77,7 +77,7 @@ class RolloutQueueSettings:
                 "multiple of the other: change num_envs, batch_trajectories or remote_actors."
             )
         steps = context.rollout_agent_steps
-        arrays = Slot.allocate(context.spaces, steps, width, context.columns)
+        arrays = Slot.allocate(context.spaces, steps, width, context.columns, context.carried)
         arrays.num_learners = context.num_learners
         return RolloutQueue(arrays, rollout, batch, (context.seed, context.first_env_id))
 
@@ -154,6 +154,7 @@ class RolloutQueue:
             update=update,
             random=random.generator(self._key[0], "loss", update, self._key[1]),
             slot=block,
+            sequences=block.sequences(block.num_steps + 1),
         )
 
     def cut(self, writer: int) -> None:
@@ -189,6 +190,7 @@ def _saved(slot: Slot) -> State:
     return {
         "arrays": {name: getattr(slot, name).clone() for name in _ARRAYS},
         "columns": {name: column.clone() for name, column in slot.columns.items()},
+        "carried": {name: each.clone() for name, each in slot.carried.items()},
         "finals": slot.finals.state(),
         "starts": slot.starts.state(),
         "agent_steps": slot.agent_steps,
@@ -200,6 +202,8 @@ def _restore(slot: Slot, kept: State) -> None:
         getattr(slot, name).copy_(array)
     for name, column in kept["columns"].items():
         slot.columns[name].copy_(column)
+    for name, carried in kept["carried"].items():
+        slot.carried[name].copy_(carried)
     slot.finals.load(kept["finals"])
     slot.starts.load(kept["starts"])
     slot.agent_steps = kept["agent_steps"]

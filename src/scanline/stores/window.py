@@ -35,7 +35,7 @@ class WindowSettings:
     """How the last steps become batches; CuLE's knobs N and B."""
 
     needs: ClassVar[frozenset[str]] = frozenset()
-    gives: ClassVar[frozenset[str]] = frozenset({"sequences"})
+    gives: ClassVar[frozenset[str]] = frozenset({"sequences", "whole sequences"})
 
     window_agent_steps: int = 20
     """Agent steps of every environment in the window, N."""
@@ -68,14 +68,14 @@ class WindowSettings:
         block = envs // self.num_blocks * (self.window_agent_steps + 1)
         return Share(
             f"Windows of {kept:,} steps of {envs:,} environments",
-            Slot.num_bytes(spaces, kept, envs, context.columns)
+            Slot.num_bytes(spaces, kept, envs, {**context.columns, **context.carried})
             + block * spaces.stack * spaces.frame_bytes,
             lambda left: "use a smaller num_envs or window_agent_steps",
         )
 
     def build(self, context: BuildContext) -> WindowStore:
         kept, envs = self.num_kept_steps, context.num_envs
-        arrays = Slot.allocate(context.spaces, kept, envs, context.columns)
+        arrays = Slot.allocate(context.spaces, kept, envs, context.columns, context.carried)
         arrays.num_learners = context.num_learners
         key = (context.seed, context.first_env_id)
         return WindowStore(arrays, self, context.rollout_agent_steps, key)
@@ -144,6 +144,7 @@ class WindowStore:
             update=update,
             random=random.generator(self._key[0], "loss", update, self._key[1]),
             slot=block,
+            sequences=block.sequences(self._size + 1),
         )
 
     def feedback(self, batch: Batch, priorities: Tensor | None) -> None:
@@ -183,7 +184,8 @@ class WindowStore:
 def _named(slot: Slot) -> dict[str, Tensor]:
     """All arrays of a slot that have a step axis."""
     columns = {f"column/{name}": column for name, column in slot.columns.items()}
-    return {name: getattr(slot, name) for name in _PER_STEP} | columns
+    carried = {f"carried/{name}": each for name, each in slot.carried.items()}
+    return {name: getattr(slot, name) for name in _PER_STEP} | columns | carried
 
 
 def _check(arrays: Slot, settings: WindowSettings, rollout_agent_steps: int) -> None:

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 import torch
 
 from .. import acting, engines, networks, processes, protocols, random, settings
+from ..carried import columns_of
 from ..devices import Device
 from ..engines import Engine, EngineSettings
 from ..interfaces import Algorithm, Parts, Policy, Sampler, Store
@@ -119,6 +120,12 @@ class Context:
         return device_of(self.plan, self.place.rank)
 
     @property
+    def carried(self) -> Mapping[str, Column]:
+        known = isinstance(self.recipe.network, str)  # of a function only what it builds can say
+        has_none = known and not networks.has_memory(self.recipe.network)
+        return {} if has_none else columns_of(self.network)
+
+    @property
     def num_envs(self) -> int:
         return self.place.num_envs(self.recipe)
 
@@ -158,6 +165,7 @@ class Context:
         # Learners of a central store take its weights, whatever they begin with.
         seed = self.seed if self.central_fds is None else 0
         network = build_network(self.plan, self.spaces, seed)
+        self.recipe.check_fit(bool(columns_of(network)))
         # Gone is a folder that is no longer needed: a new run was refused without it.
         run = Path(self.plan.run.init or "")
         if self.plan.run.init is not None and self.central_fds is None and run.is_dir():

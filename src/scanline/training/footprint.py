@@ -16,6 +16,7 @@ import psutil
 import torch
 
 from .. import engines, memory, settings
+from ..carried import Carried, allocated, columns_of, single_step
 from ..devices import Device
 from ..errors import refusals
 from ..memory import Share
@@ -92,11 +93,12 @@ def _activation_bytes(network: torch.nn.Module, context: Context) -> int:
     spaces, kept = context.spaces, list[int]()
     for rows in (2, 3):
         sizes: list[int] = []
+        state = allocated(columns_of(network), rows)
         seen = torch.zeros(
             (rows, *spaces.observation_shape), dtype=getattr(torch, spaces.frame_dtype)
         )
         with torch.autograd.graph.saved_tensors_hooks(_noting(sizes), lambda tensor: tensor):
-            network(seen)
+            single_step(network, seen, Carried(state) if state else None)
         kept.append(sum(sizes))
     return kept[1] - kept[0]
 

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 
 from .. import devices, engines, evaluation, protocols, random, settings
+from ..carried import Carried, allocated, masked
 from ..engines import Engine
 from ..errors import refusals
 from ..evaluation import EvaluatedPolicy, EvaluationScores
@@ -112,16 +113,43 @@ class LoadedPolicy:
             plan, lambda: (learner.views, learner.version), self.agent_steps, greedy
         )
         self._calls = 0
+        self._carried: dict[str, torch.Tensor] = {}
 
-    def act(self, observations: Array) -> Array:
-        """Actions [N] for observations [N, S, ...], or one action for one observation [S, ...]."""
+    def reset(self) -> None:
+        """All environments begin anew: a network with memory forgets what it has seen."""
+        self._carried = {}
+
+    def act(self, observations: Array, ended: Array | bool | None = None) -> Array:
+        """Actions [N] for observations [N, S, ...], or one action for one observation [S, ...].
+
+        A network with memory remembers the calls before, row by row; `ended` says where the last
+        step ended an episode (`terminated | truncated`), so that it begins anew there.
+        """
         alone = observations.ndim == len(self.spaces.observation_shape)
         batch = torch.as_tensor(np.asarray(observations)[None] if alone else observations)
         rows, num_draws = np.arange(len(batch)), self.policy.draws_per_step
         numbers = random.draws(EVALUATION_SEED, "policy", rows, self._calls, num_draws)
         self._calls += 1
-        actions = self.policy(batch, numbers).actions
-        return np.asarray(actions[0] if alone else actions)
+        carried = self._state(len(batch), ended)
+        acted = self.policy(batch, numbers, carried=carried)
+        self._carried = dict(acted.carried)
+        return np.asarray(acted.actions[0] if alone else acted.actions)
+
+    def _state(self, num_rows: int, ended: Array | bool | None) -> Carried | None:
+        """What a network with memory carries into this call; None for others."""
+        columns = self.policy.carried
+        if not columns:
+            return None
+        state = self._carried or allocated(columns, num_rows)
+        if any(len(each) != num_rows for each in state.values()):
+            raise ValueError(
+                f"{num_rows} observations came after {len(next(iter(state.values())))}, but this "
+                "policy remembers each row's own past; call policy.reset() first."
+            )
+        if ended is not None:
+            rows = torch.as_tensor(np.atleast_1d(ended), dtype=torch.bool)
+            state = {n: masked(each, rows, columns[n].initial) for n, each in state.items()}
+        return Carried(state)
 
 
 @refusals()
