@@ -13,6 +13,7 @@ from . import (
     accelerated_async,
     accelerated_gradients,
     accelerated_learners,
+    accelerated_sampling,
     accelerated_scores,
     accelerated_secondary,
     bounds,
@@ -49,6 +50,7 @@ __all__ = [
 _PAPERS = (
     cule_load,
     cule,
+    accelerated_sampling,
     accelerated,
     accelerated_async,
     accelerated_gradients,

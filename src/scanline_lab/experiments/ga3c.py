@@ -7,20 +7,17 @@ predictor and one trainer and lets the controller search (Figure 2).
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from scanline.machine import cpu_seconds
-from scanline.processes import granted_cores
 from scanline.tables import Table
 
 from ..timing import Stretch
 from .claims import Finding, claim
 from .experiment import Cell, Experiment, Result, Results, Scale, grid
 from .figures import figure
-from .measuring import stretch
+from .measuring import stretch, utilisation
 
 PAPER = "Babaeizadeh 2017, Reinforcement Learning through Asynchronous Advantage Actor-Critic"
 
@@ -51,22 +48,17 @@ def measure_speed(cell: Cell, before: Results) -> Result:
     """Rates of a real run, and the share of all cores that it kept busy from start to end."""
     asked = cell.settings
     own = {"num_envs": asked["num_envs"]} if asked["recipe"] == "ga3c" else {}
-    begun, used = time.perf_counter(), cpu_seconds()
-    timing = stretch(
-        asked["recipe"],
-        "pong",
-        seconds=asked["seconds"],
-        warm_up=Stretch(seconds=asked["warm_up"]),
-        network=asked["network"],
-        torch_threads=1,
-        **own,
-    )
-    busy = (cpu_seconds() - used) / (time.perf_counter() - begun) / granted_cores()
-    return {
-        "pps": timing.agent_steps_per_second,
-        "tps": timing.updates_per_second,
-        "cpu_percent": 100 * min(busy, 1.0),
-    }
+    with utilisation() as cores:
+        timing = stretch(
+            asked["recipe"],
+            "pong",
+            seconds=asked["seconds"],
+            warm_up=Stretch(seconds=asked["warm_up"]),
+            network=asked["network"],
+            torch_threads=1,
+            **own,
+        )
+    return {"pps": timing.agent_steps_per_second, "tps": timing.updates_per_second, **cores}
 
 
 def speed_tables(scale: Scale, results: Results) -> list[Table]:

@@ -81,8 +81,9 @@ LEARNERS: Mapping[str, Learner] = {
 }
 PUBLISHED = {"vtrace": "cule-vtrace"}
 """Rows of a paper that are retuned here for a CPU."""
-PAPER_MINUTES = dict.fromkeys(("vtrace", "cule-vtrace"), PAPER_ROWS[GAME, (120, 20, 20, 1)][2])
-"""To 18, with six cores and a Titan V on Gym environments; the other papers give none."""
+PAPER_MINUTES = {"cule-vtrace": PAPER_ROWS[GAME, (120, 20, 20, 1)][2]}
+"""To 18, with six cores and a Titan V on Gym environments, for the settings of that row alone; the
+other papers give none."""
 
 SIZES: Mapping[Scale, Mapping[str, Any]] = {
     "smoke": {"seeds": [0], "seconds": 15.0},
@@ -172,16 +173,20 @@ def plot(scale: Scale, results: Results, path: Path) -> None:
 
 @claim(
     "A2C with V-trace and CuLE's batching reaches 18 on Pong in 8.4 minutes.",
-    "Table 3, 120 Gym environments, six cores and a Titan V",
+    "Table 3, 120 Gym environments, 20 batches and 20 steps, six cores and a Titan V",
+    scales=("paper",),
 )
 def _learns_within_minutes(results: Results) -> Finding:
+    """Of the published row alone: `vtrace` is another one, retuned, and says nothing of it."""
     found = by_recipe(results)
     runs = [run for name in PAPER_MINUTES for run in found.get(name, {}).values()]
+    if not runs:
+        raise KeyError("cule-vtrace, which the scale paper runs")
     reached = [run["seconds"] / 60 for run in runs if run["reached"]]
     words = f"{len(reached)} of {len(runs)} runs reached it"
     if not reached:
         return Finding(None, words)
-    median, paper = statistics.median(reached), PAPER_MINUTES["vtrace"]
+    median, paper = statistics.median(reached), PAPER_MINUTES["cule-vtrace"]
     return Finding(
         paper is not None and median <= paper, f"{words}, after {median:.1f} min (median)"
     )
@@ -200,6 +205,8 @@ EXPERIMENTS = (
         notes=(
             "Minutes are training time: without evaluation, start and checkpoints.",
             "Grown: memory of the process since its first minute, at most.",
+            "Below the scale paper the settings are ours, made for few cores: no paper's minutes "
+            "stand beside them.",
         ),
         line=lambda result: (
             f"score {result['score']} after {result['seconds'] / 60:.1f} min, "

@@ -19,10 +19,10 @@ from scanline.processes import granted_core_ids
 from scanline_lab.experiments import (
     EXPERIMENTS,
     Cell,
-    accelerated,
     accelerated_async,
     accelerated_gradients,
     accelerated_learners,
+    accelerated_sampling,
     accelerated_secondary,
     command,
     cule,
@@ -33,7 +33,7 @@ from scanline_lab.experiments import (
     pong,
 )
 from scanline_lab.experiments.coprocessor import SimulatedCoprocessor, TinyPolicy
-from scanline_lab.experiments.measuring import sampling_rate
+from scanline_lab.experiments.measuring import sampling_rate, sampling_rate_side_by_side
 
 CATCH = "scanline/Catch-v0"
 
@@ -161,8 +161,11 @@ def test_minutes_of_pong(tmp_path: Path) -> None:
     results["vtrace.1"] = curve(-20.0, -20.0, seconds=7_200.0)
     memory = {"metrics": {pong.MEMORY: [[100, 5e8], [200, 5.5e8], [300, 5.7e8]]}}
     results = {name: {**result, **memory} for name, result in results.items()}
-    found = within.find(results)
+    theirs = {f"cule-{n}": result for n, result in results.items() if n.startswith("vtrace")}
+    found = within.find(theirs)
     assert found.holds and found.measured == "2 of 3 runs reached it, after 8.0 min (median)"
+    with pytest.raises(KeyError, match="cule-vtrace"):  # our own settings decide nothing
+        within.find(results)
     (table,) = pong.tables("desk", results)
     assert table.rows[0][:4] == ["vtrace.0", 18.0, "yes", 8.0]
     assert table.rows[4][2] == "no"
@@ -170,10 +173,10 @@ def test_minutes_of_pong(tmp_path: Path) -> None:
     late = {"curve": [[100, 10.0, 1.0], [200, 70.0, 1.0], [300, 90.0, 1.0]], **memory}
     assert pong.grown_megabytes(late) == pytest.approx(20.0)
     pong.plot("desk", results, tmp_path / "plot.png")
-    slow = {name: {**result, "seconds": 600.0} for name, result in results.items()}
+    assert table.rows[0][8] is None and within.scales == ("paper",)
+    slow = {name: {**result, "seconds": 600.0} for name, result in theirs.items()}
     assert within.find(slow).holds is False
-    assert within.find({"vtrace.1": results["vtrace.1"]}).holds is None
-    assert within.find({"cule-vtrace.0": results["vtrace.0"]}).holds
+    assert within.find({"cule-vtrace.1": results["vtrace.1"]}).holds is None
 
 
 def learner(num: int, rate: float, waited: float, *scores: float) -> dict[str, Any]:
@@ -376,18 +379,34 @@ def test_learners_are_timed_on_a_real_run() -> None:
     assert result["cores"] == min(2, len(cores)) and granted_core_ids() == cores
 
 
-def test_sampling_claims_compare_groups() -> None:
-    def rates(two: float) -> dict[str, Any]:
-        found = {
-            f"{kind}-{n}": {"agent_sps": 10.0 + n} for kind in accelerated.KINDS for n in (8, 32)
-        }
-        return found | {f"simulated-2-{n}": {"agent_sps": two + n} for n in (8, 32)}
+def test_sampling_claims_compare_groups_barriers_and_cores() -> None:
+    def rates(kind: str, gain: float, per_core: float) -> dict[str, Any]:
+        kinds = (*accelerated_sampling.GROUPS, *accelerated_sampling.SIDE_BY_SIDE)
+        found = {f"{k}-{n}": {"agent_sps": 10.0 + n} for k in kinds for n in (8, 32)}
+        found |= {f"{kind}-{n}": {"agent_sps": 10.0 + n + gain} for n in (8, 32)}
+        cores = {"cores-2x8": per_core, "idle-2x8": 100.0, "cores-16x8": 1.0, "idle-16x8": 100.0}
+        return found | {n: {"agent_sps": r, "has_cores": "16x" not in n} for n, r in cores.items()}
 
-    real, simulated, rises, near = EXPERIMENTS["accelerated-sampling"].claims
-    good = rates(20.0)
+    experiment = EXPERIMENTS["accelerated-sampling"]
+    real, simulated, free, rises, near = experiment.claims
+    good = rates("simulated-2", 5.0, 85.0)
     assert simulated.find(good).holds and rises.find(good).holds and near.find(good).holds
-    assert not real.find(good).holds
-    assert not near.find(rates(-7.0)).holds
+    assert not real.find(good).holds and not free.find(good).holds
+    assert free.find(rates("free", 1.0, 85.0)).holds
+    assert not near.find(rates("free", 1.0, 40.0)).holds
+    groups, table_3, cores = experiment.tables("desk", good)
+    assert [row[0] for row in groups.rows] == [row[0] for row in table_3.rows] == [8, 32]
+    assert [row[0] for row in cores.rows] == ["2 x 8"]
+
+
+@pytest.mark.parametrize("barrier", [True, False])
+def test_samplers_side_by_side_have_a_rate(barrier: bool) -> None:
+    plan = training.make_plan(
+        "accelerated-a2c", "pong", num_envs=2, network=TinyPolicy, num_threads=1
+    )
+    devices = [SimulatedCoprocessor(1e-3, 0.0) for _ in range(2)]
+    rate = sampling_rate_side_by_side([plan] * 2, devices, seconds=0.2, barrier=barrier)
+    assert rate > 0 and all(device.num_calls > 1 for device in devices)
 
 
 @pytest.mark.parametrize("decider", ["random", "network", "simulated"])
