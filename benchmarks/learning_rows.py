@@ -3,13 +3,14 @@
     scanline sweep QUEUE ... && scanline work QUEUE          or `scanline reproduce learning`, then
     python benchmarks/learning_rows.py QUEUE --out benchmarks/results/learning
     python benchmarks/learning_rows.py --out benchmarks/results/learning         the table alone
+    ... --picture docs/learning.png                                   and all kept curves, by game
 
 Takes the finished runs of a queue, or of the queue that a reproduction has in its folder; keeps a
 file of rows per recipe. A new row takes the place of one with the same recipe, game, seed and hash
 over the settings; all others stay. A row has recipe, game, seed, agent_steps, minutes, score (mean
-of the last 100 training games), the means of the evaluation games (greedy, sampled), the verdict,
-the settings that differ from the recipe's, their hash, why the run ended, and a curve of (agent
-steps, training seconds, score).
+of the last 100 training games), the means of the evaluation games (greedy, sampled), the score that
+was published, after the paper's own steps, the verdict, the settings that differ from the recipe's,
+their hash, why the run ended, and a curve of (agent steps, training seconds, score).
 """
 
 from __future__ import annotations
@@ -26,10 +27,14 @@ from scanline.queue.result import RESULT, read_result
 from scanline.recipes import RECIPES
 from scanline.tables import Table
 from scanline_lab.experiments.evidence import find_row, mean_of_evaluation, measure_run, verdict
+from scanline_lab.experiments.figures import figure
+from scanline_lab.experiments.learning import plot_curves
+from scanline_lab.experiments.published_scores import BY_RECIPE
 
 POINTS = 40
 README = Path(__file__).parents[1] / "README.md"
 BEGIN, END = "<!-- learning: benchmarks/learning_rows.py writes this -->\n", "<!-- /learning -->\n"
+FIGURES = ("minutes", "score", "evaluation_greedy", "evaluation_sampled", "published")
 MISSING = "A recipe of `scanline list recipes` without a line here is not run yet."
 Kept = dict[str, Any]
 
@@ -46,6 +51,7 @@ def row_of(folder: Path) -> Kept:
         "score": result["score"],
         "evaluation_greedy": mean_of_evaluation(result, "greedy"),
         "evaluation_sampled": mean_of_evaluation(result, "sampled"),
+        "published": BY_RECIPE.get(row.recipe, {}).get(row.game),
         "verdict": verdict(row, result),
         **{name: record[name] for name in ("settings", "settings_sha256", "stop")},
         "curve": result["curve"][::-1][::apart][::-1],
@@ -89,7 +95,8 @@ def table(rows: Sequence[Kept]) -> str:
     for row in rows:
         groups.setdefault((row["recipe"], row["game"], row["settings_sha256"]), []).append(row)
     lines = [_line(group) for group in groups.values()]
-    columns = ("recipe", "game", "seeds", "steps", "min", "score", "greedy", "sampled", "verdict")
+    scores = ("score", "greedy", "sampled", "paper")
+    columns = ("recipe", "game", "seeds", "steps", "min", *scores, "verdict")
     title = "Runs with the recipes' own settings"
     text = Table(title=title, columns=columns, rows=lines).markdown() + "\n\n" if lines else ""
     return f"{text}{MISSING}\n"
@@ -106,7 +113,7 @@ def _line(group: Sequence[Kept]) -> list[Any]:
     return [
         *(f"`{group[0]['recipe']}`", group[0]["game"], len(group)),
         f"{median('agent_steps') or 0:,.0f}",
-        *(median(name) for name in ("minutes", "score", "evaluation_greedy", "evaluation_sampled")),
+        *(median(name) for name in FIGURES),
         words,
     ]
 
@@ -118,6 +125,16 @@ def written(text: str, rows: Sequence[Kept]) -> str:
     return f"{before}{BEGIN}\n{table(rows)}\n{END}{after}"
 
 
+def draw(rows: Sequence[Kept], picture: Path) -> None:
+    """Curves of all rows, a column per game."""
+    games = list(dict.fromkeys(row["game"] for row in rows))
+    with figure(picture, len(games)) as axes:
+        for each, game in zip(axes, games, strict=True):
+            own = [(f"{row['recipe']}.{row['seed']}", row) for row in rows if row["game"] == game]
+            plot_curves(each, own)
+            each.set(title=game)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
@@ -125,12 +142,15 @@ def main() -> None:
     parser.add_argument("queue", type=Path, nargs="?")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--readme", type=Path, default=README)
+    parser.add_argument("--picture", type=Path)
     options = parser.parse_args()
     if options.queue is not None:
         inside = options.queue / "queue"
         keep(inside if inside.is_dir() else options.queue, options.out)
-    text = written(options.readme.read_text(), read_all(options.out))
-    options.readme.write_text(text)
+    rows = read_all(options.out)
+    options.readme.write_text(written(options.readme.read_text(), rows))
+    if options.picture is not None:
+        draw(rows, options.picture)
 
 
 if __name__ == "__main__":

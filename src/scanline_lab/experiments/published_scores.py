@@ -119,3 +119,12 @@ ACCELERATED = {
     "rainbow-512": (22.4, 2.5),
 }
 """DQN and Categorical DQN with batches of 32 are cited there, not run: 2.4, 0.96 and 25.5, 2.1."""
+
+BY_RECIPE = {
+    "paac": PAAC["nips"],
+    "ga3c": GA3C["ga3c"],
+    "dqn": FAST_DQN["dqn"],
+    "fast-dqn": FAST_DQN["fast-dqn"],
+}
+"""What a recipe reached in its paper, by game, after far more steps: PAAC 115 million, the DQNs 50
+million, GA3C a day."""

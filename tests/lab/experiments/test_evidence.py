@@ -72,6 +72,8 @@ def rows_are_kept(reproduced: Path, out: Path, readme: Path) -> None:
     assert text == rows.written(text, rows.read_all(out))
     assert text.startswith("before\n") and text.endswith("after\n") and "stale" not in text
     assert "| `a2c` | scanline/Catch-v0 | 1 |" in text and "`paac`" not in text
+    rows.draw(rows.read_all(out), out / "curves.png")
+    assert (out / "curves.png").stat().st_size > 1_000
 
 
 def learning_rows() -> Any:
@@ -82,6 +84,16 @@ def learning_rows() -> Any:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def test_a_row_stands_beside_the_published_score() -> None:
+    row = {"recipe": "paac", "game": "qbert", "seed": 0, "settings_sha256": "", "verdict": "rises"}
+    figures = dict.fromkeys(learning_rows().FIGURES, 1.5) | {"agent_steps": 10_000_000}
+    text = learning_rows().table([{**row, **figures, "published": 16561.7}])
+    assert (
+        "| `paac` | qbert | 1 | 10,000,000 | 1.50 | 1.50 | 1.50 | 1.50 | 16,561.70 | rises |"
+        in text
+    )
 
 
 def test_readme_s_table_is_that_of_the_kept_rows() -> None:
