@@ -478,9 +478,7 @@ def sizes(name: str, chance: random.Random, folder: Path) -> Row:
     limited = run(words_of(name, out, {**settings, "seconds": 5}), NONE)
     row.note(NONE, limited)
     if limited.ended == "0":
-        took = load_latest(out / "checkpoints", check_segments=False).state["time_split"][
-            "totals_ns"
-        ]
+        took = load_latest(out / "checkpoints", check=None).state["time_split"]["totals_ns"]
         trained = sum(ns for part, ns in took.items() if part != "evaluation") / 1e9
         row.end_seconds["--seconds 5"] = trained - 5.0
     shutil.rmtree(out, ignore_errors=True)

@@ -22,10 +22,10 @@ LEVELS = [
     {"devices"},
     {
         *("stacks", "random", "schedules", "protocols", "games", "carried"),
-        *("files", "processes", "threads", "returns"),
+        *("files", "processes", "threads", "returns", "addresses"),
     },
     {"spaces"},
-    {"machine", "records", "settings"},
+    {"machine", "records", "settings", "rendezvous"},
     {"interfaces", "cluster"},
     {"choices"},
     {"engines", "networks", "acting", "stores", "algorithms", "parameters", "reports"},
@@ -38,7 +38,7 @@ LEVELS = [
     {"cli"},
     {"__main__", "__init__"},
 ]
-LAB_LEVELS = [{"timing"}, {"benchmarks"}, {"experiments"}, {"__init__"}]
+LAB_LEVELS = [{"timing", "hosts"}, {"benchmarks"}, {"experiments"}, {"__init__"}]
 LEVEL_OF = {
     part: level
     for level, parts in enumerate(
@@ -56,6 +56,7 @@ NATIVE_FOLDERS = [
     "cpu",
     "gpu",
     "layers",
+    "learners",
     "bindings",
     "tests",
     "bench",

@@ -10,6 +10,7 @@ void bind_console(nanobind::module_& m);
 void bind_device_game(nanobind::module_& m);
 void bind_convolutions(nanobind::module_& m);
 void bind_layers(nanobind::module_& m);
+void bind_learners(nanobind::module_& m);
 }  // namespace scanline
 
 NB_MODULE(_native, m) {
@@ -22,4 +23,5 @@ NB_MODULE(_native, m) {
   scanline::bind_convolutions(m);
   scanline::bind_device_game(m);
   scanline::bind_layers(m);
+  scanline::bind_learners(m);
 }

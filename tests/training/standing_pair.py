@@ -50,4 +50,5 @@ def follows(link: ParentLink) -> None:
 
 
 def _joined(rank: int, store: TCPStore) -> Learners:
-    return join(rank, 2, backend="gloo", store=store, timeout_seconds=_SECONDS)
+    limits = {"timeout_seconds": _SECONDS, "silent_seconds": _SECONDS}
+    return join(rank, 2, backend="gloo", store=store, **limits)

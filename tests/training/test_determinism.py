@@ -14,7 +14,7 @@ import pytest
 import torch
 
 import scanline
-from scanline.runs.checkpoint import load_latest
+from scanline.runs.checkpoint import load_chosen, load_latest
 
 CATCH = "scanline/Catch-v0"
 SETTINGS = {
@@ -90,9 +90,8 @@ def train(recipe: str, out: Path, **changes: object) -> Path:
 
 
 def weights(run: Path) -> dict[str, torch.Tensor]:
-    network: dict[str, torch.Tensor] = load_latest(run / "checkpoints").state["parameters"][
-        "network"
-    ]
+    state = load_chosen(run / "checkpoints", None).state  # rows may be another host's
+    network: dict[str, torch.Tensor] = state["parameters"]["network"]
     return network
 
 

@@ -17,8 +17,8 @@ import pytest
 
 import scanline
 from leftovers import children
+from scanline.addresses import listening_store
 from scanline.errors import RefusedError
-from scanline.training.learners import listening_store
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="sockets are listed by /proc")
 
@@ -44,12 +44,15 @@ recipe = dataclasses.replace(recipes.find(ROW), algorithm=Own(), protocol="as-is
 '''
 
 
-def listening(pids: set[int]) -> set[str]:
-    """Addresses on which these processes accept connections; IPv6 ones in their own spelling."""
+def listening(pids: set[int], network_of: int | str = "self") -> set[str]:
+    """Addresses on which these processes accept connections; IPv6 ones in their own spelling.
+
+    `network_of` is a process in their network namespace.
+    """
     inodes = {target for pid in pids for target in _sockets(pid)}
     found = set()
     for name, family in (("tcp", socket.AF_INET), ("tcp6", socket.AF_INET6)):
-        for line in Path(f"/proc/net/{name}").read_text().splitlines()[1:]:
+        for line in Path(f"/proc/{network_of}/net/{name}").read_text().splitlines()[1:]:
             words = line.split()
             if words[3] == "0A" and words[9] in inodes:
                 packed = words[1].partition(":")[0]
@@ -119,9 +122,10 @@ def test_learners_of_a_central_store_listen_on_nothing(tmp_path: Path) -> None:
     assert patience(tmp_path / "run") == 4
 
 
-def test_the_store_listens_on_the_address_that_the_user_names() -> None:
-    store = listening_store("127.0.0.2", 2)
+def test_the_store_listens_on_the_address_that_the_user_names(tmp_path: Path) -> None:
+    store = listening_store("127.0.0.2")
     assert "127.0.0.2" in listening({os.getpid()})
     del store
     with pytest.raises(RefusedError, match=r"learner_address='192\.0\.2\.1' is no IPv4 address"):
-        listening_store("192.0.2.1", 2)
+        changes = {**SMALL, "learners": 2, "learner_address": "192.0.2.1"}
+        scanline.train("a2c", CATCH, out=tmp_path / "run", **changes)

@@ -3,7 +3,8 @@
 Takes losses by parameter group; gives views, gradient norms and a complete state.
 Sees records.py, schedules.py and processes.py only: no network's layers, no algorithm, no store.
 local.py holds them in this process; optimisers.py says how a gradient becomes a step. all_reduce.py
-is what several learners agree on; central.py a store that they share, chunked.py how they step it,
+is what several learners agree on, near.py the same through memory that they share, pulse.py whether
+they are still there; central.py is a store that learners share, chunked.py how they step it,
 learner.py their own copies; published.py is what threads may read while one of them writes.
 exchange.py has the settings by which a recipe chooses among these.
 """

@@ -61,7 +61,7 @@ def evaluated(plan: Plan, folder: Path) -> dict[str, Any]:
 
 def weights_sha256(folder: Path) -> str:
     """SHA-256 of the network's newest weights as safetensors: equal for equal runs."""
-    found = load_latest(folder / "checkpoints", check_segments=False)
+    found = load_latest(folder / "checkpoints", check=None)
     network = found.state["parameters"]["network"]
     return sha256(safetensors.torch.save({k: v.contiguous() for k, v in network.items()}))
 

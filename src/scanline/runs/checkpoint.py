@@ -14,7 +14,7 @@ import json
 import os
 import shutil
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -36,7 +36,7 @@ from ..files import (
 from ..records import State
 from ..settings import at_least
 from .limits import passed
-from .replay_segments import Segments, read_checked
+from .replay_segments import Segments, check_files
 from .state_files import DamagedFile, SegmentFile, checked_bytes, decode, encode
 
 FORMAT_VERSION = 1
@@ -47,6 +47,9 @@ _STRANGE = (
 MANIFEST, TENSORS, SEGMENTS = "manifest.json", "tensors.safetensors", "segments"
 BEST = "best"
 """Folder of the checkpoint with the best evaluation: weights alone, which cannot be resumed."""
+
+CheckFiles = Callable[[Path, Sequence[SegmentFile]], None]
+"""Raises `DamagedFile` unless the segments of a folder are there as they were written."""
 
 
 class CheckpointError(UserError):
@@ -128,11 +131,11 @@ class Checkpoints:
             self._remove_old()
         return path
 
-    def latest(self) -> Checkpoint | None:
-        """The newest intact checkpoint; None where no checkpoint was ever completed."""
+    def latest(self, check: CheckFiles = check_files) -> Checkpoint | None:
+        """The newest checkpoint that is intact; None where none was ever completed."""
         if not _names(self._folder):
             return None
-        checkpoint, damaged = _newest_intact(self._folder, check_segments=True)
+        checkpoint, damaged = _newest_intact(self._folder, check)
         self._damaged.update(damaged)
         return checkpoint
 
@@ -146,31 +149,36 @@ class Checkpoints:
         self._damaged.clear()
         self._remove_unreferenced_segments()
 
-    def _remove_unreferenced_segments(self) -> None:
+    def needed_segments(self) -> set[str]:
+        """Names of the files that a checkpoint refers to, wherever they are, or that grow."""
         needed = {file.name for stream in self._streams for file in stream.files}
         for name in _names(self._folder):
             needed |= {file.name for file in _referenced_segments(name.path)}
-        for path in (self._folder / SEGMENTS).iterdir():
+        return needed
+
+    def _remove_unreferenced_segments(self) -> None:
+        needed = self.needed_segments()
+        for path in self.segments_folder.iterdir():
             if path.name not in needed:
-                path.unlink()
+                path.unlink(missing_ok=True)  # a learner of this machine may have removed it
 
 
-def load_latest(folder: Path, check_segments: bool = True) -> Checkpoint:
+def load_latest(folder: Path, check: CheckFiles | None = check_files) -> Checkpoint:
     """The newest intact checkpoint of a folder, which it leaves as it is.
 
-    Without `check_segments` the segments' files are not read: weights need no replay.
+    Without a `check` the segments' files are not read: weights need no replay.
     """
     if not _names(folder):
         raise CheckpointError(
             f"There is no checkpoint in {folder}; train until the first one is saved."
         )
-    return _newest_intact(folder, check_segments)[0]
+    return _newest_intact(folder, check)[0]
 
 
 def load_chosen(folder: Path, chosen: int | str | None) -> Checkpoint:
     """For its weights: the newest checkpoint, the one after so many agent steps, or the best."""
     if chosen is None:
-        return load_latest(folder, check_segments=False)
+        return load_latest(folder, check=None)
     best = _names(folder / BEST)
     if chosen == BEST:
         if not best:
@@ -178,7 +186,7 @@ def load_chosen(folder: Path, chosen: int | str | None) -> Checkpoint:
                 f"There is no best checkpoint in {folder}: it is kept where a run pauses for "
                 "evaluation (--evaluate-every-agent-steps); leave --checkpoint out for the newest."
             )
-        return load_latest(folder / BEST, check_segments=False)
+        return load_latest(folder / BEST, check=None)
     names = [*best, *_names(folder)]
     found = [name for name in names if str(name.agent_steps) == str(chosen).replace("_", "")]
     if not found:
@@ -188,17 +196,17 @@ def load_chosen(folder: Path, chosen: int | str | None) -> Checkpoint:
             f"{there}."
         )
     try:
-        return _read(found[-1].path, check_segments=False)
+        return _read(found[-1].path, check=None)
     except DamagedFile as error:
         raise CheckpointError(f"Damaged checkpoint: {error}; choose another one.") from error
 
 
-def _newest_intact(folder: Path, check_segments: bool) -> tuple[Checkpoint, list[Path]]:
+def _newest_intact(folder: Path, check: CheckFiles | None) -> tuple[Checkpoint, list[Path]]:
     faults: list[str] = []
     damaged: list[Path] = []
     for name in reversed(_names(folder)):
         try:
-            checkpoint = _read(name.path, check_segments)
+            checkpoint = _read(name.path, check)
         except DamagedFile as error:
             faults.append(str(error))
             damaged.append(name.path)
@@ -237,14 +245,13 @@ def _write(path: Path, state: State, agent_steps: int) -> None:
     sync_folder(path.parent)
 
 
-def _read(path: Path, check_segments: bool) -> Checkpoint:
+def _read(path: Path, check: CheckFiles | None) -> Checkpoint:
     manifest = _read_manifest(path)
     with _as_written(path):
         record = manifest["tensors"]
         data = checked_bytes(path / TENSORS, record["num_bytes"], record["sha256"])
-        if check_segments:
-            for file in _segments_of(manifest):
-                read_checked(path.parent / SEGMENTS, file)
+        if check is not None:
+            check(path.parent / SEGMENTS, _segments_of(manifest))
         state = decode(manifest["state"], safetensors.torch.load(data))
         return Checkpoint(path, manifest["agent_steps"], state)
 

@@ -23,7 +23,7 @@ from ..machine import machine_record
 from ..settings import ABSENT, Difference, differences, nested_deeper, plain
 from .lock import LOCK, Lock, released_on_error
 
-SETTINGS = "settings.json"
+SETTINGS, CHECKPOINTS = "settings.json", "checkpoints"
 FORMAT_VERSION = 1
 _MOST_LEVELS = 32
 _SHAPE = {"format_version": int, "settings": dict, "versions": dict, "resumed": list}
@@ -37,7 +37,7 @@ MAY_DIFFER = frozenset(
         *("tensorboard", "track", "stuck_seconds", "live", "refresh_seconds", "plain_seconds"),
         *("norms_every_updates", "cosine_every_updates", "log_intensity"),
         *("out", "resume", "wait_seconds", "num_threads", "num_workers", "pin_cores"),
-        *("source", "source_sha256", "learner_address", "device"),
+        *("source", "source_sha256", "learner_address", "lost_learner_seconds", "device"),
     }
 )
 """Last parts of the names of settings that a resumed run may change: none touches learning. An
@@ -114,7 +114,7 @@ class RunFolder:
 
     @property
     def checkpoints(self) -> Path:
-        return self.path / "checkpoints"
+        return self.path / CHECKPOINTS
 
     def mark_inexact(self, reasons: Sequence[str]) -> None:
         """Records why the run is not exact, for reports."""

@@ -38,8 +38,9 @@ from .limits import Limits, SaveSchedule, SaveSettings, Stop
 from .live import LiveSettings, LiveView
 from .picture import About
 from .progress import Progress, ProgressSettings, Turn, turn_of
-from .replay_segments import Segments
+from .replay_segments import Segments, check_files
 from .signals import Interrupted, Signals
+from .state_files import SegmentFile
 from .watchdog import Watchdog, WatchdogSettings
 
 GO, SAVE, STOP = 0, 1, 2
@@ -54,15 +55,27 @@ class Beginning(NamedTuple):
     turn: Turn | None
     """The turn that was broken off there."""
     segments: Path
-    """Where a learner writes the rows of its replay."""
+    """Where a learner of the same machine writes the rows of its replay."""
+    needed_segments: frozenset[str]
+    """Names of all files of rows, on any machine, that a checkpoint refers to."""
     replay_segment_agent_steps: int
 
 
 class Peers(Protocol):
     """Other learners of the same run."""
 
+    @property
+    def start_again(self) -> bool:
+        """Whether all learners, this one too, are started again when one of them is lost."""
+
+    def check_files(self, folder: Path, files: Sequence[SegmentFile]) -> None:
+        """Before `begin`: raises `DamagedFile` unless each learner has its own of these files."""
+
     def begin(self, beginning: Beginning) -> object:
         """Says first how far the run is."""
+
+    def keep(self, names: frozenset[str]) -> object:
+        """After a save: of files of rows only these are needed any more."""
 
     def gathered(self, ends: Sequence[EpisodeEnd]) -> Sequence[EpisodeEnd]:
         """The games that all learners have finished since the last call."""
@@ -77,7 +90,15 @@ class Peers(Protocol):
 class NoPeers:
     """No other learners."""
 
+    start_again = False
+
+    def check_files(self, folder: Path, files: Sequence[SegmentFile]) -> None:
+        check_files(folder, files)
+
     def begin(self, beginning: Beginning) -> None:
+        pass
+
+    def keep(self, names: frozenset[str]) -> None:
         pass
 
     def gathered(self, ends: Sequence[EpisodeEnd]) -> Sequence[EpisodeEnd]:
@@ -167,7 +188,7 @@ class LeaderRun:
             self.signals.say = self._live.say
             self.time_split.restart()
             with self._live.during("Loading the checkpoint" if resume else "Starting the games"):
-                is_resumed = self._loaded(self._checkpoints.latest() if resume else None)
+                is_resumed = self._loaded(self._latest() if resume else None)
                 with self.time_split.untimed():
                     begin(is_resumed)
                 if not is_resumed:
@@ -314,6 +335,7 @@ class LeaderRun:
             self._mark(self.exactness.add([*inexact, *reasons_in(state)]))
             state = {**self.exactness.state(), **state}
             self._checkpoints.save(state, self.progress.agent_steps)
+            self._peers.keep(frozenset(self._checkpoints.needed_segments()))
         self._saves.saved(self.progress.agent_steps)
 
     def _mark(self, reasons: Sequence[str]) -> None:
@@ -322,11 +344,17 @@ class LeaderRun:
             self.say(exactness.sentence(reasons))
             self.folder.mark_inexact(self.exactness.reasons)
 
+    def _latest(self) -> Checkpoint | None:
+        """The newest checkpoint of which every learner has its files."""
+        return self._checkpoints.latest(self._peers.check_files)
+
     def _loaded(self, found: Checkpoint | None) -> bool:
         """Whether there was a checkpoint; a run killed before its first one begins again."""
         at, folder = found.agent_steps if found else None, self._checkpoints.segments_folder
         turn = turn_of(found.state["progress"]) if found else None
-        self._peers.begin(Beginning(at, turn, folder.resolve(), self.replay_segment_agent_steps))
+        needed = frozenset(self._checkpoints.needed_segments())
+        rows = (folder.resolve(), needed, self.replay_segment_agent_steps)
+        self._peers.begin(Beginning(at, turn, *rows))
         if found is None:
             return False
         with refusals():
@@ -338,9 +366,11 @@ class LeaderRun:
     def _rescue(self, failure: BaseException) -> None:
         """Saves what can be saved of a run that failed, without hiding why it failed.
 
-        Where other learners' parts are out of reach, an earlier checkpoint is worth more.
+        Where other learners' parts are out of reach, an earlier checkpoint is worth more, and so is
+        the beginning where all start again: from there the run is exact.
         """
-        if not self._peers.give_up() and self._checkpoints.any_complete:
+        is_better = self._checkpoints.any_complete or self._peers.start_again
+        if not self._peers.give_up() and is_better:
             return
         try:
             self.save(f"saved when it failed after {self.progress.agent_steps:,} agent steps")

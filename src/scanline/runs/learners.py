@@ -6,23 +6,29 @@ Knows no algorithm and no way of starting processes.
 
 The leading learner decides everything that depends on the clock, on signals or on scores, and
 tells it once per turn; the others do the same work and obey. Rows of a replay are written by the
-learner that has them, everything else by the leading one.
+learner that has them, on its own machine, everything else by the leading one: a checkpoint is
+complete once every learner has written its rows, and is used only while each still has them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
 
 from ..interfaces import Metric, Saved
 from ..parameters import Learners, LocalParameters
 from ..records import EpisodeEnd, Slot, State
 from ..samplers import GameNumbers
+from .checkpoint import SEGMENTS
+from .folder import CHECKPOINTS
 from .garbage import frozen_garbage
 from .leader import GO, SAVE, STOP, Beginning, Growing
 from .progress import Progress
-from .replay_segments import Segments
+from .replay_segments import Segments, check_files, files_of, remove_unneeded
 from .signals import Signals
+from .state_files import DamagedFile, SegmentFile
 
 
 class PerLearner:
@@ -66,6 +72,14 @@ class Shared:
         self._part.load(self._learners.broadcast(state))
 
 
+class WantedFiles(NamedTuple):
+    """Files of rows that a checkpoint refers to; each learner says whether it has its own."""
+
+    folder: Path
+    """Where they are on the leading learner's machine."""
+    files: Sequence[SegmentFile]
+
+
 class LearnerGroup:
     """What learners exchange at every turn, by the same calls on every one of them.
 
@@ -77,10 +91,49 @@ class LearnerGroup:
         self.learners, self._parameters, self._num_envs = learners, parameters, num_envs
         self.games = GameNumbers(num_envs * learners.count)
 
-    def begin(self, beginning: Beginning | None = None) -> Beginning:
-        """What the leading learner says first; the others hear it."""
-        said: Beginning = self.learners.broadcast(beginning)
-        return said
+    @property
+    def start_again(self) -> bool:
+        return self.learners.start_again
+
+    def check_files(self, folder: Path, files: Sequence[SegmentFile]) -> None:
+        """On the leading learner: each looks for its own of these files, on its own machine."""
+        self.learners.broadcast(WantedFiles(folder.resolve(), files))
+        if fault := next(filter(None, self._faults(folder, files)), None):
+            raise DamagedFile(fault)
+
+    def begin(self, beginning: Beginning) -> None:
+        """The leading learner says how far the run is."""
+        self.learners.broadcast(beginning)
+
+    def hear_beginning(self, out: Path | None) -> Beginning:
+        """What the leading learner says first, with this learner's own folder of rows.
+
+        `out` is the run's folder on this machine; None where it is the leading learner's.
+        """
+        own = None if out is None else out / CHECKPOINTS / SEGMENTS
+        while isinstance(said := self.learners.broadcast(), WantedFiles):
+            self._faults(own or said.folder, said.files)
+        beginning: Beginning = said._replace(segments=own or said.segments)
+        remove_unneeded(beginning.segments, self.learners.rank, beginning.needed_segments)
+        return beginning
+
+    def _faults(self, folder: Path, files: Sequence[SegmentFile]) -> list[str]:
+        """On the leading learner what each of them lacks, or nothing for one that has all."""
+        fault, rank = "", self.learners.rank
+        try:
+            check_files(folder, files_of(files, rank))
+        except DamagedFile as error:
+            fault = f"learner {rank} cannot use its rows: {error}"
+        return self.learners.gathered(fault)
+
+    def keep(self, names: frozenset[str]) -> None:
+        """On the leading learner: says which files of rows are still needed."""
+        if self.learners.is_whole:
+            self.learners.broadcast(names)
+
+    def hear_needed(self, folder: Path) -> None:
+        """Removes this learner's files that are not needed any more."""
+        remove_unneeded(folder, self.learners.rank, self.learners.broadcast())
 
     def order(self, order: int = GO) -> int:
         """The leading learner's order; parameters are compared now and then, and when saved."""
@@ -122,17 +175,17 @@ class LearnerGroup:
 class FollowerRun:
     """The run of a learner that does not lead."""
 
-    def __init__(self, group: LearnerGroup, progress: Progress) -> None:
-        """Hears first how far the run is and where it lies."""
+    def __init__(self, group: LearnerGroup, progress: Progress, out: Path | None = None) -> None:
+        """Hears first how far the run is; `out` is its folder on this machine, if it is named."""
         self.progress, self.time_split = progress, progress.time_split
-        self._group, self._beginning = group, group.begin()
+        self._group, self._beginning = group, group.hear_beginning(out)
         self._saved: Mapping[str, Saved] = {}
         self._signals = Signals(speaks=False)
         self.drain_episodes: Callable[[], Sequence[EpisodeEnd]] = list
         """Games finished since the last call; set by the loop that has them."""
 
     def segments(self, name: str) -> Segments:
-        """Rows of this learner, beside the leading learner's checkpoints."""
+        """Rows of this learner, in the folder of the run on its own machine."""
         return Segments(self._beginning.segments, name)
 
     @property
@@ -184,4 +237,6 @@ class FollowerRun:
                 part.grow()
             if order == SAVE:
                 part.state()
+        if order == SAVE:
+            self._group.hear_needed(self._beginning.segments)
         return order

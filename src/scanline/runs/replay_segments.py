@@ -11,7 +11,7 @@ written whenever enough rows have come together, so that no checkpoint has to wr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -130,6 +130,31 @@ class ReplayRows:
         self._replay.load(state["replay"])
         if not self._games_go_on():
             self._replay.cut()
+
+
+def stream_name(learner: int) -> str:
+    """Of the rows of a learner's replay."""
+    return f"replay-{learner}"
+
+
+def files_of(files: Sequence[SegmentFile], learner: int) -> list[SegmentFile]:
+    """Those with the rows of one learner."""
+    return [file for file in files if file.name.startswith(f"{stream_name(learner)}-")]
+
+
+def check_files(folder: Path, files: Sequence[SegmentFile]) -> None:
+    """Raises `DamagedFile` unless each of them is there as it was written."""
+    for file in files:
+        read_checked(folder, file)
+
+
+def remove_unneeded(folder: Path, learner: int, needed: Collection[str]) -> None:
+    """Removes the files of one learner that no checkpoint needs, wherever its checkpoints are."""
+    with disk_errors(f"the folder {folder}", "check its disk and permissions"):
+        folder.mkdir(parents=True, exist_ok=True)
+        for path in folder.glob(f"*{stream_name(learner)}-*"):  # unfinished ones too
+            if path.name not in needed:
+                path.unlink(missing_ok=True)  # the leading learner of this machine may be first
 
 
 def read_checked(folder: Path, file: SegmentFile) -> bytes:

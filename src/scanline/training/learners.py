@@ -8,32 +8,38 @@ Knows how processes start and find each other, not what they do.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import pickle
-import socket
-import struct
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch._C._distributed_c10d import TCPStore
 
 from .. import devices, networks, recipes, settings
+from ..addresses import (
+    STORE_SECONDS,
+    connected_store,
+    interface_of,
+    listening_store,
+    own_address_towards,
+)
 from ..errors import RefusedError, refusals
-from ..parameters import Learners, join
+from ..parameters import LearnerLostError, Learners, join
 from ..processes import ParentLink
 from ..runners.supervise import LearnerProcesses, show_stack_when_asked
-from .placement import own_cores, under_torchrun
+from ..runs import folder
+from .placement import learners_here, own_cores, under_torchrun
 from .plan import Plan, plan_from
 
 GLOO_INTERFACE = "GLOO_SOCKET_IFNAME"
-_SIOCGIFADDR = 0x8915
-"""Linux: the IPv4 address of an interface."""
 _LONGEST_WAIT_SECONDS = 1_800.0
-"""Longest silence of a learner that lives: the leading one may evaluate, or save gigabytes."""
+"""Longest wait for learners that have a pulse: the leading one may evaluate, or save gigabytes."""
+_RETRY_SECONDS = 0.5
 
 Follow = Callable[[Plan, Learners], None]
 
@@ -122,22 +128,35 @@ def joined(plan: Plan, follow: Follow) -> Iterator[Learners]:
     if plan.recipe.exchange.is_central or plan.learners == 1:
         yield Learners()
     elif under_torchrun():
-        rank = int(os.environ["RANK"])
-        with closing(_join(plan, rank, None)) as learners, own_cores(plan, rank):
+        with _started_by_torchrun(plan) as learners:
             yield learners
     else:
         with _leading_own(plan, follow) as learners:
             yield learners
 
 
-def _join(plan: Plan, rank: int, store: TCPStore | None) -> Learners:
-    return join(
-        rank,
-        plan.learners,
-        backend=_backend(plan),
-        store=store,
-        timeout_seconds=_LONGEST_WAIT_SECONDS,
-    )
+def _join(plan: Plan, rank: int, store: TCPStore, address: str) -> Learners:
+    """Joins with Gloo on the interface that has this address of the machine.
+
+    It looks up the machine's own name otherwise, which may lead anywhere. It reads the variable
+    while it joins and takes no argument instead.
+    """
+    interface = None if GLOO_INTERFACE in os.environ else interface_of(address)
+    if interface is not None:
+        os.environ[GLOO_INTERFACE] = interface
+    try:
+        return join(
+            rank,
+            plan.learners,
+            backend=_backend(plan),
+            store=store,
+            timeout_seconds=_LONGEST_WAIT_SECONDS,
+            silent_seconds=plan.run.lost_learner_seconds,
+            is_near=learners_here(plan) == plan.learners and plan.run.device == "cpu",
+        )
+    finally:
+        if interface is not None:
+            del os.environ[GLOO_INTERFACE]
 
 
 def _backend(plan: Plan) -> str:
@@ -147,77 +166,99 @@ def _backend(plan: Plan) -> str:
 
 
 @contextmanager
+def _started_by_torchrun(plan: Plan) -> Iterator[Learners]:
+    """A learner says why it fails; one that lost another one ends without waiting for it."""
+    rank, host, port = (os.environ[name] for name in ("RANK", "MASTER_ADDR", "MASTER_PORT"))
+    address = own_address_towards(host, int(port))
+    with closing(_join(plan, int(rank), _torchrun_store(int(rank)), address)) as learners:
+        learners.start_again = _starts_again()
+        try:
+            with own_cores(plan, int(rank)):
+                yield learners
+        except LearnerLostError as error:
+            print(error, file=sys.stderr, flush=True)
+            os._exit(1)  # PyTorch would wait for the learner that is silent
+        except BaseException as error:
+            learners.leave(error)
+            raise
+
+
+def _torchrun_store(rank: int) -> TCPStore:
+    """The learners' own store, in the process of learner 0: new whenever torchrun starts them.
+
+    With torchrun's `c10d` its agents have a store that outlives the learners; then learner 0 says
+    there where its own is, and an earlier one's word leads nowhere.
+    """
+    host, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+    if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") != str(True):
+        return listening_store(host, port) if rank == 0 else connected_store(host, port)
+    agents = connected_store(host, port)
+    if rank == 0:
+        own = listening_store(own_address_towards(host, port))
+        agents.set("scanline", f"{own.host} {own.port}")
+        return own
+    deadline = time.monotonic() + STORE_SECONDS
+    while True:
+        address, _, number = agents.get("scanline").decode().partition(" ")
+        try:
+            return connected_store(address, int(number), seconds=_RETRY_SECONDS)
+        except RuntimeError:
+            if time.monotonic() > deadline:
+                raise
+
+
+def _starts_again() -> bool:
+    """Whether torchrun starts learners again that have failed."""
+    return under_torchrun() and int(os.environ.get("TORCHELASTIC_MAX_RESTARTS", "0")) > 0
+
+
+@refusals()
+def goes_on(plan: Plan, out: str | Path | None) -> bool:
+    """Whether torchrun, which starts the same command again, finds a run to go on with."""
+    several = under_torchrun() and learners_here(plan) < plan.learners
+    if out is None and (several or _starts_again()):
+        raise ValueError(
+            "Under torchrun with --max-restarts or several hosts a run needs --out: it goes on in "
+            "that folder, and each host keeps there the rows of its replay."
+        )
+    return _starts_again() and (Path(out or "") / folder.SETTINGS).exists()
+
+
+@contextmanager
 def _leading_own(plan: Plan, follow: Follow) -> Iterator[Learners]:
-    store = listening_store(plan.run.learner_address, plan.learners)
+    store, address = _named_store(plan), plan.run.learner_address
     workers = LearnerProcesses(plan.learners - 1, first_rank=1)
     try:
         ranks = range(1, plan.learners)
         start(workers, _followed, plan, [(follow, rank, store.port) for rank in ranks])
-        with closing(_join_here(plan, 0, store)) as learners:
+        with closing(_join(plan, 0, store, address)) as learners:
             learners.reason = workers.last_words
-            with own_cores(plan, 0):
-                yield learners
+            try:
+                with own_cores(plan, 0):
+                    yield learners
+            finally:
+                if not learners.is_whole:
+                    workers.close()  # first: the exchange would wait for one that is silent
     finally:
         workers.close()
 
 
-def _followed(link: ParentLink, plan: Plan, follow: Follow, rank: int, port: int) -> None:
-    link.answer(0)
-    store = TCPStore(plan.run.learner_address, port, plan.learners, is_master=False)
-    with closing(_join_here(plan, rank, store)) as learners, own_cores(plan, rank):
-        follow(plan, learners)
-    os._exit(0)  # all is closed, and taking an interpreter with torch apart may take seconds
-
-
-def listening_store(address: str, count: int) -> TCPStore:
-    """The store by which learners find each other, listening on this address alone.
-
-    Left to itself a TCPStore listens on all interfaces, whatever host it is given.
-    """
+def _named_store(plan: Plan) -> TCPStore:
+    """By which learners find each other, on the address that the user names."""
+    address = plan.run.learner_address
     try:
-        listener = socket.create_server((address, 0), backlog=count)
+        return listening_store(address, count=plan.learners)
     except OSError as error:
         raise RefusedError(
             f"learner_address={address!r} is no IPv4 address of this machine "
             f"({error.strerror}); leave it out."
         ) from error
-    port = listener.getsockname()[1]
-    return TCPStore(
-        address,
-        port,
-        count,
-        is_master=True,
-        wait_for_workers=False,
-        master_listen_fd=listener.detach(),
-    )
 
 
-def _join_here(plan: Plan, rank: int, store: TCPStore) -> Learners:
-    """Joins with Gloo on the interface that has the learners' address.
-
-    It looks up the machine's own name otherwise, which may lead anywhere. It reads the variable
-    while it joins and takes no argument instead.
-    """
-    interface = _interface_of(plan.run.learner_address)
-    if interface is None or GLOO_INTERFACE in os.environ:
-        return _join(plan, rank, store)
-    os.environ[GLOO_INTERFACE] = interface
-    try:
-        return _join(plan, rank, store)
-    finally:
-        del os.environ[GLOO_INTERFACE]
-
-
-def _interface_of(address: str) -> str | None:
-    """The network interface that has an IPv4 address; None where the system does not tell."""
-    names = [name for _, name in socket.if_nameindex()]
-    if address.startswith("127."):
-        return next((name for name in ("lo", "lo0") if name in names), None)
-    wanted = socket.inet_aton(socket.gethostbyname(address))
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
-        for name in names if sys.platform == "linux" else ():
-            request = struct.pack("256s", name.encode())
-            with suppress(OSError):  # an interface without an address
-                if fcntl.ioctl(any_socket, _SIOCGIFADDR, request)[20:24] == wanted:
-                    return name
-    return None
+def _followed(link: ParentLink, plan: Plan, follow: Follow, rank: int, port: int) -> None:
+    link.answer(0)
+    address = plan.run.learner_address
+    store = connected_store(address, port)
+    with closing(_join(plan, rank, store, address)) as learners, own_cores(plan, rank):
+        follow(plan, learners)
+    os._exit(0)  # all is closed, and taking an interpreter with torch apart may take seconds

@@ -38,7 +38,10 @@ class RunSettings:
     """End after the first minute if the agent steps cannot be done within `seconds`."""
     learner_address: str = "127.0.0.1"
     """Address of this machine on which learners listen for each other; by default no other machine
-    reaches it. torchrun has settings of its own."""
+    reaches it. Under torchrun it is the one that reaches torchrun's endpoint."""
+    lost_learner_seconds: float = 30.0
+    """Seconds without a sign of life of another learner, or of its host, after which all end: then
+    torchrun starts them again. A learner that evaluates or saves is not silent."""
     engine: str | None = None
     """What steps the environments (`scanline list engines`); chosen by the game when not given."""
     num_threads: int | None = None
@@ -76,6 +79,9 @@ class RunSettings:
     remote: RemoteSettings = field(default_factory=RemoteSettings)
     instruments: InstrumentSettings = field(default_factory=InstrumentSettings)
     output: OutputSettings = field(default_factory=OutputSettings)
+
+    def __post_init__(self) -> None:
+        settings.at_least(3, self, "lost_learner_seconds")
 
 
 @dataclass(frozen=True, kw_only=True)

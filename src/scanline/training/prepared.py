@@ -17,7 +17,7 @@ from ..interfaces import Runtime, Saved
 from ..parameters import Learners
 from ..protocols import Protocol as AgentProtocol
 from ..runs.learners import LearnerGroup
-from ..runs.replay_segments import ReplayRows, Segments
+from ..runs.replay_segments import ReplayRows, Segments, stream_name
 from .actors import refuse_remote, remote_samplers
 from .attachments import Attachments, Mark
 from .central import CentralRuntime
@@ -71,7 +71,7 @@ class PreparedRun:
         """A replay as a checkpoint holds it: its rows lie in files of their own."""
         context, samplers = self.context, self.context.samplers
         streams: Sequence[Segments] = [
-            files.segments(f"replay-{context.place.rank + number}")
+            files.segments(stream_name(context.place.rank + number))
             for number in range(context.num_samplers)
         ]
         rows = files.replay_segment_agent_steps // (context.num_envs * context.num_learners)

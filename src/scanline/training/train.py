@@ -90,9 +90,10 @@ def carry_out(
     hooks: Hooks | None = None,
 ) -> TrainedRun:
     """Trains by a plan, alone or with other learners; `signals` say how signals end it."""
-    around: dict[str, Any] = {"out": out, "resume": resume, "say": say, "hooks": hooks}
     plan = learners.placed(plan)
+    resume = resume or learners.goes_on(plan, out)
     footprint.check(plan, say)
+    around: dict[str, Any] = {"out": out, "resume": resume, "say": say, "hooks": hooks}
     is_saved = resume and any((Path(out or "") / "checkpoints").glob("*-agent-steps-*"))
     if plan.run.init is not None and not is_saved:
         load_chosen(Path(plan.run.init) / "checkpoints", None)  # refused here if there is none
@@ -100,19 +101,20 @@ def carry_out(
         if group.leads:
             with signals or Signals() as signals:
                 return lead(plan, group, signals=signals, **around)
-        follow(plan, group)
+        follow(plan, group, None if out is None else Path(out))
         stop = Stop("leader", "The leading learner has ended the run.")
         return TrainedRun(Path(out or ""), plan.recipe.agent_steps, 0.0, None, stop)
 
 
-def follow(plan: Plan, group: Learners) -> None:
-    """The whole run of a learner that does not lead: no files, no words, no decisions."""
+def follow(plan: Plan, group: Learners, out: Path | None = None) -> None:
+    """The whole run of a learner that does not lead: no words, no decisions, and no files but the
+    rows of its replay, in the folder `out` of its machine or in the leading learner's."""
     time_split = TimeSplit()
     parts = prepared(plan, time_split.mark, lambda sentence: None, group)
     with closing(parts.runtime) as runtime:
         assert parts.peers is not None
         progress = Progress(ProgressSettings(), frame_skip=1, time_split=time_split)
-        run = FollowerRun(parts.peers, progress)
+        run = FollowerRun(parts.peers, progress, out)
         with run.running(parts.saved(run), begin=runtime.begin):
             runtime.run(run)
 
