@@ -1,11 +1,12 @@
-"""`bench learners`: one learner on one core against N on N, and what of N times is reached.
+"""`bench learners`: one learner on one core against N on N, and against N that share nothing.
 
 Takes a recipe, a game and numbers of learners; gives rows of agent steps per second with their
-efficiency: the rate over N times that of one learner on one core.
+efficiency, the rate over N times that of one learner on one core, and beside it the rate over that
+of N learners with the same work that do not exchange anything: what the exchange costs.
 Knows `scanline train` from outside: whole runs, in processes that may use N cores only.
 
-Two questions, two rows: `strong` divides the recipe's environments and batch among the learners,
-`weak` gives each of them as much as the one has. Repeats are interleaved.
+Two questions: `strong` divides the recipe's environments and batch among the learners, `weak` gives
+each of them as much as the one has. Repeats are interleaved.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -35,10 +38,12 @@ COLUMNS = {
     "recipe": "recipe",
     "learners": "learners",
     "scaling": "scaling",
+    "exchange": "exchange",
     "num_envs": "envs",
     "agent_sps": "steps/s",
     "ups": "updates/s",
     "efficiency": "efficiency",
+    "of_independent": "of independent",
 }
 _GRACE_SECONDS = 120.0
 
@@ -78,22 +83,34 @@ class Scaling:
 
     learners: int
     scaling: str
+    exchange: bool = True
+    """Whether they learn together; else each is a run of its own with its share of the work."""
+
+    @property
+    def factor(self) -> Fraction:
+        """Work of one run over the recipe's."""
+        each = Fraction(1, self.learners) if self.scaling == "strong" else Fraction(1)
+        return each * self.learners if self.exchange else each
 
 
 def run(bench: LearnersBench, say: Any = print) -> list[Row]:
-    """Rows of one learner and of all other numbers, in both scalings."""
+    """Rows of one learner and of all other numbers, in both scalings, together and apart."""
     refuse_too_many(bench.learners)
     cases = [Scaling(1, "one")]
-    cases += [Scaling(n, scaling) for n in bench.learners for scaling in ("strong", "weak")]
+    for num, scaling in itertools.product(bench.learners, ("strong", "weak")):
+        cases += [Scaling(num, scaling, exchange) for exchange in (False, True)]
     figures: list[list[Figures]] = [[] for _ in cases]
     for repeat in range(bench.repeats):
         for place, case in enumerate(cases):
             figures[place].append(measure(bench, case))
-            rate = figures[place][-1]["agent_sps"]
-            say(f"repeat {repeat + 1}: {case.learners} learners ({case.scaling}) {rate:,.0f}/s")
+            rate, kind = figures[place][-1]["agent_sps"], f"{case.scaling}, {case.exchange=}"
+            say(f"repeat {repeat + 1}: {case.learners} learners ({kind}) {rate:,.0f}/s")
     rows = [_row(bench, case, done) for case, done in zip(cases, figures, strict=True)]
     for row in rows:
         row["efficiency"] = round(row["agent_sps"] / (row["learners"] * rows[0]["agent_sps"]), 3)
+    for apart, together in itertools.pairwise(rows):
+        if together["exchange"] and not apart["exchange"]:
+            together["of_independent"] = round(together["agent_sps"] / apart["agent_sps"], 3)
     return rows
 
 
@@ -108,42 +125,50 @@ def refuse_too_many(learners: Sequence[int]) -> None:
 
 @refusals()
 def settings_of(bench: LearnersBench, case: Scaling) -> dict[str, Any]:
-    """The recipe's settings, with N times its environments and batch in weak scaling."""
+    """The recipe's settings with the environments and batch of one run of the case."""
     recipe = recipes.find(bench.recipe).replace(**bench.changes)
-    factor = case.learners if case.scaling == "weak" else 1
-    changes = {**bench.changes, "num_envs": recipe.sampling.num_envs * factor}
+    changes = {**bench.changes, "num_envs": int(recipe.sampling.num_envs * case.factor)}
     sampling = recipe.sampling
     if isinstance(sampling, SamplingSettings) and sampling.rollout_samples:
-        changes["rollout_samples"] = sampling.rollout_samples * factor
+        changes["rollout_samples"] = int(sampling.rollout_samples * case.factor)
     if isinstance(recipe.store, ReplaySettings):
-        changes["batch_size"] = recipe.store.batch_size * factor
+        changes["batch_size"] = int(recipe.store.batch_size * case.factor)
     return changes
 
 
 def measure(bench: LearnersBench, case: Scaling) -> Figures:
-    """Rates of a run of its own on as many cores as learners, after the warm-up."""
+    """Rates of one run on as many cores as learners, or the sum of one run on each of them."""
+    cores = granted_core_ids()[: case.learners]
+    if case.exchange:
+        return _measured(bench, case, cores)
+    with ThreadPoolExecutor(len(cores)) as pool:
+        found = list(pool.map(lambda core: _measured(bench, case, [core]), cores))
+    return {name: sum(each[name] for each in found) for name in found[0]}
+
+
+def _measured(bench: LearnersBench, case: Scaling, cores: Sequence[int]) -> Figures:
+    """Rates of a run of its own on these cores, after the warm-up."""
     options = {
         **settings_of(bench, case),
-        "learners": case.learners,
+        "learners": len(cores),
         "seconds": bench.warm_up_seconds + bench.seconds,
         "torch_threads": 1,
         "num_threads": 1,
         "log_every_agent_steps": 200,
     }
     words = [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]
-    cores = granted_core_ids()[: case.learners]
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "run"
         train = [sys.executable, "-m", "scanline", "train", bench.recipe, bench.game]
-        command = [*train, "--out", str(out), "--no-live", "--no-tensorboard", *words]
+        plain = ["--pin-cores", "--no-live", "--no-tensorboard"]
         done = subprocess.run(
-            command,
+            ["taskset", "--cpu-list", ",".join(map(str, cores)), *train, "--out", str(out)]
+            + [*plain, *words],
             capture_output=True,
             text=True,
             timeout=options["seconds"] + _GRACE_SECONDS,
             check=False,
             env={**os.environ, "OMP_NUM_THREADS": "1"},
-            preexec_fn=lambda: os.sched_setaffinity(0, cores),
         )
         if done.returncode:
             raise WorkError(f"{bench.recipe} failed:\n{done.stderr.strip()[-3000:]}")
@@ -172,6 +197,7 @@ def _row(bench: LearnersBench, case: Scaling, repeats: list[Figures]) -> Row:
         "learners": case.learners,
         "cores": case.learners,
         "scaling": case.scaling,
+        "exchange": case.exchange,
         "num_envs": settings_of(bench, case)["num_envs"],
         **summary(repeats),
     }

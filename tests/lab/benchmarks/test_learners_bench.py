@@ -38,6 +38,14 @@ def test_weak_scaling_gives_each_learner_what_one_has() -> None:
     assert learners.settings_of(dqn, Scaling(2, "weak")) == {"num_envs": 64, "batch_size": 1_024}
 
 
+def test_learners_apart_have_the_work_that_each_has_together() -> None:
+    bench = LearnersBench(recipe="accelerated-dqn")
+    halves = learners.settings_of(bench, Scaling(2, "strong", exchange=False))
+    wholes = learners.settings_of(bench, Scaling(2, "weak", exchange=False))
+    assert halves == {"num_envs": 16, "batch_size": 256}
+    assert wholes == {"num_envs": 32, "batch_size": 512}
+
+
 @pytest.mark.skipif(len(granted_core_ids()) < 2, reason="two learners need two cores")
 def test_two_learners_are_measured_against_one() -> None:
     bench = LearnersBench(
@@ -49,11 +57,14 @@ def test_two_learners_are_measured_against_one() -> None:
         settings={"network": "mlp"},
     )
     rows = learners.run(bench, say=lambda sentence: None)
-    assert [(r["learners"], r["scaling"], r["num_envs"]) for r in rows] == [
-        (1, "one", 32),
-        (2, "strong", 32),
-        (2, "weak", 64),
+    assert [(r["learners"], r["scaling"], r["exchange"], r["num_envs"]) for r in rows] == [
+        (1, "one", True, 32),
+        (2, "strong", False, 16),
+        (2, "strong", True, 32),
+        (2, "weak", False, 32),
+        (2, "weak", True, 64),
     ]
+    assert ["of_independent" in r for r in rows] == [False, False, True, False, True]
     assert rows[0]["efficiency"] == 1.0
     assert all(r["agent_sps"] > 0 and r["ups"] > 0 and r["efficiency"] > 0 for r in rows)
 
