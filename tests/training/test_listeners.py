@@ -126,6 +126,6 @@ def test_the_store_listens_on_the_address_that_the_user_names(tmp_path: Path) ->
     store = listening_store("127.0.0.2")
     assert "127.0.0.2" in listening({os.getpid()})
     del store
+    changes = {**SMALL, "learners": 2, "learner_address": "192.0.2.1"}
     with pytest.raises(RefusedError, match=r"learner_address='192\.0\.2\.1' is no IPv4 address"):
-        changes = {**SMALL, "learners": 2, "learner_address": "192.0.2.1"}
         scanline.train("a2c", CATCH, out=tmp_path / "run", **changes)
