@@ -345,6 +345,11 @@ class Batch:
         rows = self.observations if inputs is None else inputs
         return network(rows) if self.sequences is None else self.sequences.outputs(network, rows)
 
+    def next_outputs(self, network: torch.nn.Module, inputs: Tensor) -> Outputs:
+        """The same for the next observations, or for inputs made of them."""
+        sequences = self.sequences
+        return network(inputs) if sequences is None else sequences.next_outputs(network, inputs)
+
 
 @dataclass(frozen=True)
 class LossResult:

@@ -49,6 +49,7 @@ PLAIN = {"anneal": "none"}
 STEADY = {"anneal": "none", "clip_anneal": "none"}
 """Annealing ends with the run: a shorter run would be another one."""
 MEMORY = {"network": "mlp-lstm"}
+SEQUENCES = {"sequence_agent_steps": 8, "burn_in_agent_steps": 4}
 LONG = {"agent_steps": 4_000}
 """Of runs that are killed: they must not end before."""
 RECIPES = {
@@ -73,6 +74,7 @@ RECIPES = {
     "paac with a memory": MEMORY,
     "cule-vtrace with a memory": {"num_blocks": 4, "window_agent_steps": 8, **MEMORY},
     "dqn": REPLAY,
+    "accelerated-rainbow with a memory": REPLAY | MEMORY | SEQUENCES,
     "accelerated-dqn": REPLAY,
     "accelerated-categorical-dqn": REPLAY,
     "accelerated-rainbow": REPLAY | LONG,

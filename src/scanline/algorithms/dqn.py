@@ -55,8 +55,8 @@ class QLearning(PixelNormalising):
                 "use a replay as store."
             )
         observations = self.inputs(views, batch.next_observations)
-        outputs: Outputs = views.target(observations)
-        return outputs, views.live(observations) if self.double else outputs
+        outputs: Outputs = batch.next_outputs(views.target, observations)
+        return outputs, batch.next_outputs(views.live, observations) if self.double else outputs
 
 
 def weighted(losses: Tensor, weights: Tensor | None, reduction: str) -> Tensor:

@@ -64,7 +64,8 @@ SENTENCES = {
     "carried state": "A network with memory gets its state back at every step, which agents that "
     "are served as they come do not keep; use sampling=SamplingSettings(...) and pace=Alternate().",
     "whole sequences": "A network with memory learns from whole sequences; use "
-    "store=RolloutSettings(shuffle='envs'), or WindowSettings(...).",
+    "store=RolloutSettings(shuffle='envs'), WindowSettings(...), or of a replay "
+    "sequence_agent_steps (80 is usual).",
 }
 """What to tell a user whose recipe does not meet a need; `name` is the class that has the need."""
 

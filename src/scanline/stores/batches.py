@@ -83,35 +83,38 @@ class Gather:
         spaces: Spaces,
         n_step: NStep,
         batch_size: int,
+        is_pair: bool = True,
     ) -> None:
+        """`is_pair`: whether what is n steps later is read too."""
         self._ring, self._pools, self._n_step = ring, pools, n_step
         self._padding, self._num_start_frames = spaces.stack_padding, spaces.num_start_frames
         n, stack, size = n_step.n_step, spaces.stack, batch_size
         dtype = getattr(torch, spaces.frame_dtype)
-        pair = torch.empty((2, size, *spaces.observation_shape), dtype=dtype)
-        self.observations, self.next_observations = pair  # each [N, S, *frame]
-        self._pair, self._planes = to_array(pair), to_array(pair.view(2 * size * stack, -1))
-        self._sums = Sums.allocate(size)
+        sides = 2 if is_pair else 1
+        pair = torch.empty((sides, size, *spaces.observation_shape), dtype=dtype)
+        self.observations, self.next_observations = pair[0], pair[-1]  # each [N, S, *frame]
+        self._pair, self._planes = to_array(pair), to_array(pair.view(sides * size * stack, -1))
+        self.sums = Sums.allocate(size)
         self._ahead = (np.arange(n) * ring.layout.num_envs)[:, None]
         self._path = np.zeros((n, size), np.int64)
         self._rewards = np.zeros((n, size), np.float32)
         self._ends = np.zeros((n, size), np.uint8)
-        self._indices = np.zeros((2, size), np.int64)
-        self._depths = np.zeros((2, size), np.uint8)
+        self._indices = np.zeros((sides, size), np.int64)
+        self._depths = np.zeros((sides, size), np.uint8)
         self._age = np.arange(stack)[::-1].copy()  # how many steps old each plane is
-        self._ages = np.zeros((2, size, stack), np.int64)
-        self._addresses = np.zeros((2, size, stack), np.int64)
-        self._missing = np.zeros((2, size, stack), np.bool_)
+        self._ages = np.zeros((sides, size, stack), np.int64)
+        self._addresses = np.zeros((sides, size, stack), np.int64)
+        self._missing = np.zeros((sides, size, stack), np.bool_)
         stored = {
             name: torch.zeros((size, *array.shape[2:]), dtype=array.dtype)
             for name, array in ring.arrays.items()
-            if name not in _NOT_GIVEN
+            if name not in _NOT_GIVEN and not name.startswith("carried/")
         }
         self._stored = {name: to_array(column) for name, column in stored.items()}
         self.actions = stored.pop("action")
         self.columns: Mapping[str, Tensor] = {
-            "reward": torch.from_numpy(self._sums.reward),
-            "discount": torch.from_numpy(self._sums.discount),
+            "reward": torch.from_numpy(self.sums.reward),
+            "discount": torch.from_numpy(self.sums.discount),
             **stored,
         }
 
@@ -121,7 +124,8 @@ class Gather:
         self._read_planes(indices)
         if self._num_start_frames:
             self._read_starts()
-        self._read_finals(indices)
+        if len(self._pair) == 2:
+            self._read_finals(indices)
         for name, column in self._stored.items():
             self._take(name, indices, column)
 
@@ -130,14 +134,13 @@ class Gather:
         self._path %= self._ring.layout.size
         self._take("reward", self._path, self._rewards)
         self._take("end", self._path, self._ends)
-        self._n_step.accumulate(self._rewards, self._ends, self._sums)
+        self._n_step.accumulate(self._rewards, self._ends, self.sums)
 
     def _read_planes(self, indices: Array) -> None:
         layout = self._ring.layout
-        self._indices[0] = indices
-        np.multiply(self._sums.span, layout.num_envs, out=self._indices[1])
-        self._indices[1] += indices
-        self._indices[1] %= layout.size
+        self._indices[:] = indices
+        self._indices[1:] += self.sums.span * layout.num_envs
+        self._indices %= layout.size
         self._take("depth", self._indices, self._depths)
         self._address()
         addresses = self._addresses.reshape(-1)
@@ -163,7 +166,7 @@ class Gather:
         What follows an end is left alone: it may lie in rows that are being written.
         """
         is_young = self._depths <= self._num_start_frames
-        is_young[1] &= self._sums.end == GOES_ON
+        is_young[1:] &= self.sums.end == GOES_ON
         for age in range(self._num_start_frames):
             pair, item = np.nonzero(is_young & (self._depths == age + 1))
             if item.size:
@@ -173,11 +176,17 @@ class Gather:
 
     def _read_finals(self, indices: Array) -> None:
         """Replaces what follows a truncated step: in the ring it is the next episode's start."""
-        cut = np.flatnonzero(self._sums.end == TRUNCATED)
+        cut = np.flatnonzero(self.sums.end == TRUNCATED)
         if cut.size:
             layout = self._ring.layout
-            last = indices[cut] + (self._sums.span[cut] - 1) * layout.num_envs
+            last = indices[cut] + (self.sums.span[cut] - 1) * layout.num_envs
             self._pair[1, cut] = to_array(self._pools["final"].at(last % layout.size))
+
+    @property
+    def ends(self) -> Array:
+        """How the read steps themselves ended, [N]."""
+        ends: Array = self._ends[0]
+        return ends
 
     def _take(self, name: str, indices: Array, out: Array) -> None:
         np.take(self._ring.by_index[name], indices, axis=0, out=out, mode="clip")
@@ -213,3 +222,7 @@ class Reader:
             weights=self.rule.weights,
             indices=self._indices,
         )
+
+    def learn(self, indices: Array, priorities: Array) -> None:
+        """New priorities of drawn steps."""
+        self.rule.learn(indices, priorities)

@@ -17,6 +17,7 @@ from ..memory import Share
 from ..records import Column, Spaces
 from .ring import RingLimits, column_bytes, step_columns
 from .sampling import Sampling
+from .sequences import SequenceShape, num_batch_rows
 
 if TYPE_CHECKING:
     from .replay import ReplaySettings
@@ -60,12 +61,13 @@ class Sizes:
     """Of every step, the frame included."""
     shape: ReplayShape
     batch_size: int
-    n_step: int
+    sequence: SequenceShape
     sampling: Sampling
 
     def limits(self, stored: int) -> RingLimits:
         staged = -(-self.shape.staged_agent_steps // self.shape.num_envs)
-        return RingLimits(self.spaces.stack - 1, stored, staged, self.n_step)
+        span, burn_in = self.sequence.span, self.sequence.burn_in
+        return RingLimits(self.spaces.stack - 1, stored, staged, span, burn_in)
 
     def frame_bytes(self) -> int:
         return column_bytes(self.columns["frame"])
@@ -80,7 +82,8 @@ class Sizes:
         ring = size * self.step_bytes() + self.frame_bytes()
         slot_rows = self.spaces.stack + self.shape.rollout_agent_steps
         slots = slot_rows * self.shape.num_envs * self.step_bytes()
-        batch = 2 * self.batch_size * self.spaces.stack * self.frame_bytes()
+        rows = max(2 * self.batch_size, num_batch_rows(self.batch_size, self.sequence))
+        batch = rows * self.spaces.stack * self.frame_bytes()
         return ring + self.sampling.num_bytes(size) + slots + batch
 
     def stored_within(self, limit_bytes: int) -> int:
@@ -97,7 +100,7 @@ class Sizes:
         stored, what = capacity_agent_steps // num_envs, f"{capacity_agent_steps=}"
         if capacity_bytes:
             stored, what = self.stored_within(capacity_bytes), f"{capacity_bytes=}"
-        least = self.n_step + self.shape.rollout_agent_steps
+        least = self.sequence.num_rows - 1 + self.shape.rollout_agent_steps
         if stored < least:
             raise ValueError(
                 f"{what} leaves {stored} steps to each of {num_envs} environments, but a slot "
@@ -120,8 +123,8 @@ class Sizes:
 def sizes_of(
     spaces: Spaces, shape: ReplayShape, settings: ReplaySettings, columns: Mapping[str, Column]
 ) -> Sizes:
-    size, n_step = settings.batch_size, settings.accumulator.n_step
-    return Sizes(spaces, step_columns(spaces, columns), shape, size, n_step, settings.sampling)
+    size, sequence = settings.batch_size, settings.sequence
+    return Sizes(spaces, step_columns(spaces, columns), shape, size, sequence, settings.sampling)
 
 
 def replay_memory(

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import ClassVar
 
 import numpy as np
@@ -27,7 +28,8 @@ from ..choices import Updates
 from ..interfaces import BuildContext
 from ..memory import Share
 from ..records import Array, Batch, Column, Experience, Slot, Spaces, State, to_array
-from .batches import Gather, NStep, Reader
+from ..settings import at_least
+from .batches import NStep, Reader
 from .memory import ReplayShape, replay_memory, sizes_of
 from .ring import (
     GOES_ON,
@@ -40,7 +42,8 @@ from .ring import (
     WriteCursors,
     observations,
 )
-from .sampling import Draw, Sampling, UniformSampling
+from .sampling import Sampling, UniformSampling
+from .sequences import Readers, SequenceShape, refuse_odd, stored_columns
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +58,10 @@ class ReplaySettings:
     """Bytes that all of the replay may take, instead of capacity_agent_steps; 0 for none."""
     batch_size: int = 32
     """Steps per batch."""
+    sequence_agent_steps: int = 0
+    """Agent steps of every drawn sequence, for networks with memory; 0 draws single steps."""
+    burn_in_agent_steps: int = 0
+    """Agent steps before a sequence that only bring the network's state up to date."""
     training_intensity: float = 8.0
     """Times that a collected step is drawn on average: updates = intensity x steps / batch_size."""
     learning_starts_agent_steps: int = 50_000
@@ -67,17 +74,10 @@ class ReplaySettings:
     """What a commit makes visible: 'full', or the steps of 'completed' episodes only."""
 
     def __post_init__(self) -> None:
-        if self.capacity_agent_steps < 1 or self.capacity_bytes < 0 or self.batch_size < 1:
-            raise ValueError(
-                f"capacity_agent_steps={self.capacity_agent_steps} and "
-                f"batch_size={self.batch_size} must be at least 1, "
-                f"capacity_bytes={self.capacity_bytes} at least 0."
-            )
-        if self.training_intensity < 0 or self.learning_starts_agent_steps < 0:
-            raise ValueError(
-                f"training_intensity={self.training_intensity} and learning_starts_agent_steps="
-                f"{self.learning_starts_agent_steps} must not be negative."
-            )
+        at_least(1, self, "capacity_agent_steps", "batch_size")
+        at_least(0, self, "capacity_bytes", "training_intensity", "learning_starts_agent_steps")
+        at_least(0, self, "sequence_agent_steps", "burn_in_agent_steps")
+        refuse_odd(self.sequence_agent_steps, self.burn_in_agent_steps, self.batch_size)
         if self.flush not in ("full", "completed"):
             raise ValueError(f"flush={self.flush!r} is unknown; use 'full' or 'completed'.")
         if self.flush == "completed" and "writers" not in self.gives:
@@ -90,7 +90,14 @@ class ReplaySettings:
     def gives(self) -> frozenset[str]:
         """Writers may put as they come where draws take environments with uneven steps."""
         writers = () if self.sampling == UniformSampling(spread="per-env") else ("writers",)
-        return frozenset({"pairs", "lasting steps", "central updates", *writers})
+        whole = ("whole sequences",) if self.sequence_agent_steps else ()
+        return frozenset({"pairs", "lasting steps", "central updates", *writers, *whole})
+
+    @property
+    def sequence(self) -> SequenceShape:
+        """What one draw reads; of single steps a sequence of one."""
+        learned = self.sequence_agent_steps or 1
+        return SequenceShape(learned, self.burn_in_agent_steps, self.accumulator.n_step)
 
     def shared(self, num_learners: int, *, divides_batch: bool = True) -> ReplaySettings:
         """What one of several learners keeps and draws: its part of everything that is counted.
@@ -121,11 +128,12 @@ class ReplaySettings:
 
     def memory(self, context: BuildContext) -> Share:
         own, shape = self._of(context)
-        return replay_memory(context.spaces, shape, own, context.columns)
+        columns = {**context.columns, **stored_columns(context.carried)}
+        return replay_memory(context.spaces, shape, own, columns)
 
     def build(self, context: BuildContext) -> Replay:
         own, shape = self._of(context)
-        return Replay(context.spaces, shape, own, context.seed, context.columns)
+        return Replay(context.spaces, shape, own, context.seed, context.columns, context.carried)
 
     def _of(self, context: BuildContext) -> tuple[ReplaySettings, ReplayShape]:
         """What one learner keeps."""
@@ -152,10 +160,11 @@ class Replay:
         settings: ReplaySettings,
         seed: int,
         columns: Mapping[str, Column] | None = None,
+        carried: Mapping[str, Column] = MappingProxyType({}),
     ) -> None:
         self._spaces, self._shape, self.settings, self._seed = spaces, shape, settings, seed
-        self._history = spaces.stack - 1
-        sizes = sizes_of(spaces, shape, settings, columns or {})
+        self._history, self._carried = spaces.stack - 1, carried
+        sizes = sizes_of(spaces, shape, settings, {**(columns or {}), **stored_columns(carried)})
         stored = sizes.stored(settings.capacity_agent_steps, settings.capacity_bytes)
         limits = sizes.limits(stored)
         layout = RingLayout(limits.num_rows, shape.num_envs, shape.first_env_id)
@@ -166,24 +175,20 @@ class Replay:
             "final": FramePool(layout, self.slot().finals),
             "start": FramePool(layout, self.slot().starts),
         }
-        self._reader = self._new_reader(settings.batch_size, settings.sampling, "replay")
+        self._readers = Readers(self._ring, self._pools, spaces, settings.accumulator, seed)
+        drawn = settings.sequence if carried else None
+        self._reader = self._readers.of(settings.batch_size, settings.sampling, drawn)
         self._others: list[Reader] = []
         self._num_drawable = self._num_paid = self._agent_steps = 0
 
     def _new_writer(self, number: int, columns: Mapping[str, Column]) -> SlotWriter:
         shape = self._shape
         num_envs = shape.num_envs // shape.num_writers
-        slot = Slot.allocate(self._spaces, shape.rollout_agent_steps, num_envs, columns)
+        size = (shape.rollout_agent_steps, num_envs)
+        slot = Slot.allocate(self._spaces, *size, columns, carried=self._carried)
         side_by_side = shape.num_writers if shape.staged_agent_steps else 1
         slot.num_learners = side_by_side * shape.num_learners
         return SlotWriter(slot, shape.envs_of(number))
-
-    def _new_reader(self, batch_size: int, sampling: Sampling, purpose: str) -> Reader:
-        layout = self._ring.layout
-        n_step = self.settings.accumulator
-        gather = Gather(self._ring, self._pools, self._spaces, n_step, batch_size)
-        first = Draw(self._seed, purpose, layout.first_env_id)
-        return Reader(gather, sampling.start(layout, batch_size), first, batch_size)
 
     # Writing
 
@@ -217,7 +222,8 @@ class Replay:
         """Draws see what is committed now."""
         drawable = self._cursors.drawable()
         self._pools["final"].release(drawable.first)
-        self._pools["start"].release(drawable.first - self._history)
+        burn_in = self.settings.burn_in_agent_steps
+        self._pools["start"].release(drawable.first - burn_in - self._history)
         for reader in (self._reader, *self._others):
             reader.rule.move(drawable)
         self._num_drawable, self._agent_steps = drawable.num_steps, agent_steps
@@ -293,7 +299,7 @@ class Replay:
 
     def reader(self, batch_size: int, purpose: str) -> Reader:
         """Uniform draws of another learner; they change nothing here and no checkpoint has them."""
-        reader = self._new_reader(batch_size, UniformSampling(), purpose)
+        reader = self._readers.of_steps(batch_size, UniformSampling(), purpose)
         reader.rule.move(self._cursors.drawable())
         self._others.append(reader)
         return reader
@@ -301,14 +307,14 @@ class Replay:
     def feedback(self, batch: Batch, priorities: Tensor | None) -> None:
         if priorities is not None:
             assert batch.indices is not None
-            self._reader.rule.learn(to_array(batch.indices), to_array(priorities))
+            self._reader.learn(to_array(batch.indices), to_array(priorities))
 
     # Saving
 
     def first_row(self, writer: int = 0) -> int:
         """Oldest row of a writer that any later draw may read: what a checkpoint must keep."""
         first = self._cursors.drawable().first[self._shape.envs_of(writer)]
-        return int(first.min()) - self._history
+        return int(first.min()) - self.settings.burn_in_agent_steps - self._history
 
     def next_row(self, writer: int = 0) -> int:
         """Row that a writer writes next: rows below it never change."""

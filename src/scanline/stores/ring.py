@@ -207,6 +207,7 @@ class SlotWriter:
             "end": self.end,
             "version": np.broadcast_to(to_array(slot.version)[:, None], self.end.shape),
             **{name: to_array(column) for name, column in slot.columns.items()},
+            **{f"carried/{name}": to_array(each[:-1]) for name, each in slot.carried.items()},
         }
 
     def write(self, ring: Ring, first_row: int, columns: Mapping[str, Tensor]) -> None:
@@ -272,6 +273,8 @@ class RingLimits:
     """Steps that may be written between two commits; 0 where every put commits."""
     n_step: int
     """Newest steps minus one that cannot be drawn yet: their n-step future is not there."""
+    burn_in: int = 0
+    """Oldest steps that cannot be drawn any more: they go before those that are."""
 
     @property
     def num_rows(self) -> int:
@@ -328,7 +331,7 @@ class WriteCursors:
     def drawable(self) -> RingRange:
         """Rows that may be drawn: kept, committed, and with n steps after them."""
         history, n_step = self._limits.history, self._limits.n_step
-        first = np.maximum(self.opened - self._limits.stored, history)
+        first = np.maximum(self.opened - self._limits.stored, history) + self._limits.burn_in
         last = self.committed - (n_step - 1)
         return RingRange(first, np.maximum(first, last))
 
