@@ -79,6 +79,8 @@ def outcome(bound: Bound, fault: str, seed: int) -> dict[str, Any]:
     plan = run_of(cell.settings).plan(live=False, tensorboard=False)
     with tempfile.TemporaryDirectory() as folder, put_in(fault):
         run = training.carry_out(plan, out=Path(folder) / "run", resume=False)
+    if run.stop.kind == "signal":
+        raise KeyboardInterrupt(run.stop.sentence)
     finding = holds(bound, {cell_of(bound.row()).name: {"score": run.score}})
     return {
         **{"recipe": bound.recipe, "fault": fault, "seed": seed, "agent_steps": run.agent_steps},

@@ -189,7 +189,7 @@ def _metrics(results: Results) -> Table:
         for cell, result in results.items()
     ]
     short = [name.removeprefix("norms/") for name in names]
-    return Table(title="Means over the run", columns=("run", *short), rows=rows, digits=4)
+    return Table(title="Means over the run", columns=("run", *short), rows=rows, digits=6)
 
 
 def plot(scale: Scale, results: Results, path: Path) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
+from scanline import returns, stacks
 from scanline_lab.experiments import EXPERIMENTS, CellError, bounds, command
 from scanline_lab.experiments.over_queue import run_of
 
@@ -42,6 +45,31 @@ def test_vtrace_s_seeds_are_the_kept_ones() -> None:
         curve = json.loads(line)["curve"]
         until = [seen for steps, _, seen in curve if steps <= bound.agent_steps]
         assert until[-1] == pytest.approx(score, abs=0.06)
+
+
+def test_the_faults_that_bounds_must_catch_are_what_they_say() -> None:
+    path = ROOT / "benchmarks" / "learning_faults.py"
+    spec = importlib.util.spec_from_file_location("learning_faults", path)
+    assert spec is not None and spec.loader is not None
+    faults = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(faults)
+
+    def seen() -> tuple[torch.Tensor, returns.VTrace]:
+        frames, depth = torch.arange(1, 5).reshape(4, 1, 1), torch.tensor([4], dtype=torch.uint8)
+        one, zero, no = torch.ones(1, 1), torch.zeros(1, 1), torch.zeros(1, 1, dtype=torch.bool)
+        steps = returns.Trajectory(one, no, no, zero, one[0])
+        targets = returns.vtrace(steps, zero, one, 0.9, returns.Clips())
+        return stacks.build(frames, depth, stacks.Padding("zeros")).flatten(), targets
+
+    right, targets = seen()
+    assert right.tolist() == [1, 2, 3, 4] and float(targets.advantage) == pytest.approx(1.9)
+    with faults.put_in("padding"):
+        assert seen()[0].tolist() == [0, 0, 0, 4]
+    with faults.put_in("sign"):
+        assert float(seen()[1].advantage) == pytest.approx(-1.9)
+    with faults.put_in("discount"):
+        assert float(seen()[1].advantage) == pytest.approx(1.1)
+    assert float(seen()[1].advantage) == pytest.approx(1.9)
 
 
 @pytest.mark.parametrize(("vtrace", "code"), [(10.0, 0), (-20.8, 1), (None, 1)])
