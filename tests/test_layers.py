@@ -38,7 +38,7 @@ LEVELS = [
     {"cli"},
     {"__main__", "__init__"},
 ]
-LAB_LEVELS = [{"timing", "hosts"}, {"benchmarks"}, {"experiments"}, {"__init__"}]
+LAB_LEVELS = [{"timing", "hosts", "scale"}, {"benchmarks"}, {"experiments"}, {"__init__"}]
 LEVEL_OF = {
     part: level
     for level, parts in enumerate(

@@ -104,6 +104,12 @@ class RayActors:
         self._actors[number] = self._actor_class.remote(*arguments)
         self._heard[number] = time.monotonic()
 
+    def wait(self) -> None:
+        """Until all are ready to be asked, or the longest silence has passed: those that lack a
+        node come later."""
+        ready = [actor.__ray_ready__.remote() for actor in self._actors]
+        self._ray.wait(ready, num_returns=len(ready), timeout=self._wait_seconds)
+
     def share(self, value: Any) -> Any:
         """One copy for all actors: give what is returned to `ask` in place of the value."""
         return self._ray.put(value)

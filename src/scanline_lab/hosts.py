@@ -77,6 +77,12 @@ class NamespaceHosts:
         """What runs these words on a host."""
         return ["ip", "netns", "exec", self._names[host], *words]
 
+    def pids(self, host: int) -> list[int]:
+        """Processes that run on a host."""
+        words = ["ip", "netns", "pids", self._names[host]]
+        found = subprocess.run(words, check=True, capture_output=True, text=True, timeout=10)
+        return list(map(int, found.stdout.split()))
+
     def link(self, host: int, state: str) -> None:
         """Sets a host's cable `up` or `down`; what it sends meanwhile is lost without a word."""
         _ip(f"link set {self._outside(host)} {state}")

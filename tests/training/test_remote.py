@@ -83,6 +83,9 @@ class HereActors:
             self._record, self._engine, number, self.generations[number]
         )
 
+    def wait(self) -> None:
+        """They are ready when they have begun."""
+
     def share(self, value: Any) -> Any:
         return value
 

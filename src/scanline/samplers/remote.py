@@ -99,6 +99,7 @@ class RemoteSampler:
     def begin(self) -> None:
         for number in range(len(self._actors)):
             self._actors.begin(number)
+        self._actors.wait()
         self._unasked = [*range(len(self._actors))] * self._settings.rollouts_ahead
 
     def collect(self, policy: Policy, into: Slot) -> Slot:
