@@ -35,6 +35,7 @@ LEVELS = [
     {"recipes", "evaluation", "paces"},
     {"training"},
     {"queue", "train_options", "command_options", "completion"},
+    {"authoring"},
     {"cli"},
     {"__main__", "__init__"},
 ]

@@ -19,6 +19,8 @@ from .envs.registration import register_games
 if TYPE_CHECKING:
     from . import (
         algorithms,
+        carried,
+        interfaces,
         networks,
         paces,
         parameters,
@@ -49,7 +51,9 @@ __all__ = [
     "TrainingProgress",
     "__version__",
     "algorithms",
+    "carried",
     "evaluate",
+    "interfaces",
     "load_policy",
     "make",
     "make_single",

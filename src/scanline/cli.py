@@ -1,7 +1,8 @@
 """The command line: arguments to calls, nothing else.
 
-Takes `scanline train|evaluate|play|report|sweep|work|status|compare|bench|reproduce|list ...`;
-gives an exit code. Every setting of a recipe is an option, with the sentence under its field.
+Takes `scanline train|evaluate|play|report|sweep|work|status|compare|bench|reproduce|list|new|check`
+and further words; gives an exit code. Every setting of a recipe is an option, with the sentence
+under its field.
 Knows no part: each command is one call into the package, imported when it is needed. `bench`,
 `reproduce` and the list of experiments are entry points of scanline_lab, in the groups
 `scanline.commands` (words and program name to exit code) and `scanline.lists` (names to sentences).
@@ -47,6 +48,8 @@ USAGE = """scanline: train Atari agents fast on the machine at hand
   scanline bench training|emulation        measure rates, beside the peers' in the same run
   scanline bench learners                  one learner on one core against several
   scanline reproduce EXPERIMENT [options]  measure a paper's table or figure again
+  scanline new NAME                        begin a recipe of your own: one file, explained
+  scanline check FILE [GAME] [options]     does your recipe fit, learn, save and repeat?
   scanline list WHAT                       recipes, games, experiments, protocols, ...
   scanline completion bash|zsh             print completions of commands, names and options
   scanline --version
@@ -59,7 +62,7 @@ Completion: `scanline completion bash > FILE` (or zsh), and `source FILE` in you
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command; errors that a user can mend end with their sentence alone."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    if arguments is None and words[:1] and words[0] in ("train", *_LAB_COMMANDS):
+    if arguments is None and words[:1] and words[0] in ("train", "check", *_LAB_COMMANDS):
         from . import networks
 
         networks.own_process()
@@ -129,6 +132,8 @@ def _commands() -> dict[str, Callable[[list[str]], int]]:
         "compare": _compare,
         "list": _list,
         "completion": _completion,
+        "new": _authored("new"),
+        "check": _authored("check"),
     }
 
 
@@ -282,6 +287,16 @@ def _queue(name: str) -> Callable[[list[str]], int]:
         if not words:
             raise RefusedError(f"{name} needs the folder of a queue, e.g. `scanline {name} q`.")
         run: Callable[[list[str], str], int] = getattr(command, name)
+        return run(words, f"{PROGRAM} {name}")
+
+    return call
+
+
+def _authored(name: str) -> Callable[[list[str]], int]:
+    def call(words: list[str]) -> int:
+        from . import authoring
+
+        run: Callable[[list[str], str], int] = getattr(authoring, name)
         return run(words, f"{PROGRAM} {name}")
 
     return call

@@ -2,9 +2,9 @@
 
 from .actor_critic import ActorCritic
 from .categorical_dqn import CategoricalDqn
-from .dqn import Dqn
+from .dqn import Dqn, QLearning, weighted
 from .exploration import EpsilonGreedy
-from .interface import Defaults, trajectory_of
+from .interface import Defaults, taken, trajectory_of
 from .ppo import Ppo
 from .pqn import Pqn
 from .vtrace import Vtrace
@@ -17,6 +17,9 @@ __all__ = [
     "EpsilonGreedy",
     "Ppo",
     "Pqn",
+    "QLearning",
     "Vtrace",
+    "taken",
     "trajectory_of",
+    "weighted",
 ]

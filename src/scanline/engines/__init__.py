@@ -4,7 +4,8 @@ Takes a name and `EngineSettings`; gives an `Engine`. Knows the list of engines,
 only when it is built: an engine that is not used costs nothing and may be missing.
 
 The order of `KINDS` is the order of preference among those that play Atari.
-Importing this package also registers the toy game `scanline/Catch-v0` with Gymnasium.
+Importing this package also registers the toy games, `scanline/Catch-v0` and
+its like, with Gymnasium.
 """
 
 from __future__ import annotations
@@ -175,7 +176,12 @@ def build(name: str, settings: EngineSettings) -> Engine:
     return engine
 
 
-TOY, RECALL = "scanline/Catch-v0", "scanline/Recall-v0"
-for _id, _entry in ((TOY, "catch:Catch"), (RECALL, "recall:Recall")):
+TOY = "scanline/Catch-v0"
+TOYS = {
+    TOY: "catch:Catch",
+    "scanline/Corridor-v0": "corridor:Corridor",
+    "scanline/Recall-v0": "recall:Recall",
+}
+for _id, _entry in TOYS.items():
     if _id not in registry:
         register(_id, entry_point=f"scanline.envs.{_entry}")

@@ -1,6 +1,7 @@
 """Training: settings to parts to loop; train, evaluate, load_policy."""
 
 from .attachments import Attachments
+from .checks import check
 from .models import build_learner, policy_of
 from .plan import Plan, RunSettings, changed_plan, make_plan, read_plan
 from .prepared import PreparedRun, prepared
@@ -18,6 +19,7 @@ __all__ = [
     "build_learner",
     "carry_out",
     "changed_plan",
+    "check",
     "evaluate",
     "film",
     "load_policy",
