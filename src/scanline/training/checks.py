@@ -20,10 +20,11 @@ import torch
 from torch import Tensor
 
 from .. import networks, settings
+from ..carried import Carried, allocated, columns_of
 from ..errors import UserError
 from ..interfaces import Parts
 from ..recipes import RECIPES, Recipe
-from ..records import ActContext, Acted, Batch, Column, LossResult, Slot, Spaces
+from ..records import Acted, Batch, Column, LossResult, Slot, Spaces
 from ..runs.checkpoint import load_chosen
 from ..runs.state_files import decode, encode
 from .models import build_learner
@@ -284,15 +285,13 @@ def _first_batch(parts: Parts) -> Batch:
 
 
 def _acted(parts: Parts, slot: Slot) -> Acted:
-    """What the algorithm decides for the first observations of a slot."""
-    views, observations = parts.parameters.read(), slot.observation(0)
-    num_draws = parts.algorithm.draws_per_step
-    uniforms = torch.rand(
-        (len(observations), num_draws), generator=torch.Generator().manual_seed(0)
-    )
-    with torch.inference_mode():
-        outputs = views.live(parts.algorithm.inputs(views, observations))
-        return parts.algorithm.act(outputs, ActContext(views, uniforms, slot.agent_steps))
+    """What the policy decides for the first observations of a slot."""
+    policy, observations = parts.policy, slot.observation(0)
+    num = len(observations)
+    uniforms = torch.rand((num, policy.draws_per_step), generator=torch.Generator().manual_seed(0))
+    columns = columns_of(parts.parameters.read().live)
+    carried = Carried(allocated(columns, num)) if columns else None
+    return policy(observations, uniforms, slot.agent_steps, carried)
 
 
 def _unreached(network: torch.nn.Module, losses: Mapping[str, Tensor]) -> list[str]:
@@ -344,9 +343,13 @@ def speed(plan: Plan) -> str:
     try:
         theirs = _rate(other)
     except UserError:  # its network was made for other frames
-        theirs = _rate(changed_plan(other, {"network": "mlp"}))
+        small = f"mlp-{other.recipe.network}"
+        name = small if small in networks.descriptions() else "mlp"
+        other = changed_plan(other, {"network": name})
+        theirs = _rate(other)
     return (
-        f"{mine:,.0f} agent steps/s; {near.name} with the same sizes {theirs:,.0f} "
+        f"{mine:,.0f} agent steps/s; {near.name} on '{other.recipe.network}' with the same sizes "
+        f"{theirs:,.0f} "
         f"({mine / theirs:.2f} times as fast)"
     )
 
