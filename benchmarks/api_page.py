@@ -138,7 +138,7 @@ print(samplers.SamplingSettings(num_envs=8, rollout_agent_steps=128).horizon_age
     "scanline.stores": """
 from scanline import stores
 
-print(stores.RolloutSettings(epochs=4, num_minibatches=4).batch_size(8, 128))
+print(stores.RolloutSettings(epochs=4, num_minibatches=4).gives)
 """,
     "scanline.paces": """
 from scanline import paces
