@@ -65,11 +65,13 @@ print(run.folder, run.agent_steps)
 from dataclasses import dataclass
 from scanline import algorithms, records
 
+
 @dataclass(frozen=True, kw_only=True)
 class Imitate(algorithms.Defaults):
     def loss(self, views: records.Views, batch: records.Batch) -> records.LossResult:
         log_all = views.live(batch.observations).logits.log_softmax(-1)
         return records.LossResult({"all": -algorithms.taken(log_all, batch.actions).mean()})
+
 
 print(Imitate().head, Imitate().draws_per_step)
 """,
@@ -84,6 +86,7 @@ print(spaces.observation_shape, records.QValues(torch.tensor([[1.0, 3.0]])).valu
 from torch import nn
 from scanline import networks, records
 
+
 class TwoValues(nn.Module):
     def __init__(self, hidden: networks.Hidden, spaces: records.Spaces) -> None:
         super().__init__()
@@ -91,6 +94,7 @@ class TwoValues(nn.Module):
 
     def forward(self, features: networks.Features) -> records.QValues:
         return records.QValues(self.q(self.stream(features)))
+
 
 spaces = records.Spaces(frame_shape=(84, 84), frame_dtype="uint8", stack=4, num_actions=6)
 print(networks.build("nature", spaces, TwoValues, seed=0))
@@ -106,8 +110,11 @@ from scanline import returns
 
 steps = torch.zeros(3, 1)
 trajectory = returns.Trajectory(
-    reward=steps + 1, terminal=steps.bool(), truncated=steps.bool(),
-    final_value=steps, last_value=torch.tensor([10.0]),
+    reward=steps + 1,
+    terminal=steps.bool(),
+    truncated=steps.bool(),
+    final_value=steps,
+    last_value=torch.tensor([10.0]),
 )
 print(returns.n_step(trajectory, discount=0.9).flatten())
 """,
