@@ -71,7 +71,7 @@ def small(row: str) -> dict[str, Any]:
     recipe = recipe_of(row)
     wide = "104x80" in str(recipe.network)
     changes: dict[str, Any] = {
-        "network": "nips-104x80" if wide else "nips",
+        "network": "nips-104x80" if wide else "lstm" if recipe.network == "lstm" else "nips",
         "num_envs": 4,
         "agent_steps": 1_600,
         "save_every_agent_steps": 200,
