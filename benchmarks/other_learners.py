@@ -170,13 +170,13 @@ def main(args: Args) -> None:
         for _ in range(args.repeats):
             for kind, rate in KINDS.items():
                 rates[kind].append(rate(game=game, num_rollouts=args.rollouts))
+                print(game, *kind, f"{rates[kind][-1]:,.0f} steps/s", sep="  ", flush=True)
         for (learner, environments), found in rates.items():
             row = {"game": game, "learner": learner, "environments": environments}
             row |= {"agent_sps": round(statistics.median(found), 1), "repeats": found}
             rows.append(row)
-            print(f"{game:10} {learner:12} {environments:10} {row['agent_sps']:8,.0f} steps/s")
-    if args.out is not None:
-        write_json(args.out, rows)
+        if args.out is not None:
+            write_json(args.out, rows)
 
 
 if __name__ == "__main__":

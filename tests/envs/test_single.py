@@ -194,3 +194,14 @@ def test_rendering_refuses_with_a_sentence() -> None:
     assert isinstance(
         scanline.make_single("pong", render_mode="human"), gymnasium.wrappers.HumanRendering
     )
+
+
+def test_windows_of_gymnasiums_wrappers_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")  # a screen that is none
+    single = scanline.make_single("pong", render_mode="human")
+    envs = scanline.make("pong", 3, render_mode="rgb_array")
+    shown: Any = gymnasium.wrappers.vector.HumanRendering(envs)
+    for each in (single, shown):
+        each.reset(seed=0)
+        each.step(each.action_space.sample())
+        each.close()
