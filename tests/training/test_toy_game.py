@@ -51,6 +51,7 @@ ATTEMPTS_OF_RACES = 2
         ("cule-a2c", {"learning_rate": 3e-3}),
         ("cule-vtrace", {"learning_rate": 3e-3, "num_blocks": 4, "window_agent_steps": 8}),
         ("vtrace", {"learning_rate": 3e-3}),
+        ("pqn", {"learning_rate": 1e-3, "rollout_agent_steps": 8, "num_minibatches": 4}),
         ("impala", IMPALA),
         ("cule-ppo", {"learning_rate": 2.5e-3, "rollout_agent_steps": 32}),
         ("dqn", REPLAY | {"learning_rate": 5e-4}),
