@@ -13,4 +13,5 @@ import pytest
 def own_state() -> Iterator[None]:
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setenv("SCANLINE_STATE", os.path.join(folder, "state"))
+        patch.setenv("SCANLINE_CACHE", os.path.join(folder, "cache"))
         yield

@@ -34,12 +34,14 @@ LEVELS = [
     {"runners"},
     {"recipes", "evaluation", "paces"},
     {"training"},
+    {"timing"},
+    {"doctor"},
     {"queue", "train_options", "command_options", "completion"},
     {"authoring"},
     {"cli"},
     {"__main__", "__init__"},
 ]
-LAB_LEVELS = [{"timing", "hosts", "scale"}, {"benchmarks"}, {"experiments"}, {"__init__"}]
+LAB_LEVELS = [{"hosts", "scale"}, {"benchmarks"}, {"experiments"}, {"__init__"}]
 LEVEL_OF = {
     part: level
     for level, parts in enumerate(

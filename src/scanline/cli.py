@@ -1,11 +1,11 @@
 """The command line: arguments to calls, nothing else.
 
-Takes `scanline train|evaluate|play|report|sweep|work|status|compare|bench|reproduce|list|new|check`
-and further words; gives an exit code. Every setting of a recipe is an option, with the sentence
-under its field.
-Knows no part: each command is one call into the package, imported when it is needed. `bench`,
-`reproduce` and the list of experiments are entry points of scanline_lab, in the groups
-`scanline.commands` (words and program name to exit code) and `scanline.lists` (names to sentences).
+Takes `scanline train|evaluate|play|report|sweep|work|status|compare|doctor|bench|reproduce|list|
+new|check` and further words; gives an exit code. Every setting of a recipe is an option, with the sentence
+under its field. Knows no part: each command is one call into the package, imported when it is
+needed. `bench`, `reproduce` and the list of experiments are entry points of scanline_lab, in the
+groups `scanline.commands` (words and program name to exit code) and `scanline.lists` (names to
+sentences).
 
 What the user can mend (`UserError`, a disk that is full) is one sentence and exit code 2; a run
 that failed inside is a traceback and exit code 1. A training run that Ctrl-C or SIGTERM stopped has
@@ -37,6 +37,7 @@ _HELP = ("-h", "--help", "help")
 USAGE = """scanline: train Atari agents fast on the machine at hand
 
   scanline train RECIPE GAME [options]     train; add --help for all options
+  scanline train RECIPE GAME --plan        tell steps/s, hours and memory, and do not start
   scanline train --resume RUN [options]    go on with a run, e.g. with more --agent-steps
   scanline evaluate RUN [options]          play whole games with a run's weights
   scanline play RUN [options]              film a game as mp4 and gif, or --live in a window
@@ -50,6 +51,7 @@ USAGE = """scanline: train Atari agents fast on the machine at hand
   scanline reproduce EXPERIMENT [options]  measure a paper's table or figure again
   scanline new NAME                        begin a recipe of your own: one file, explained
   scanline check FILE [GAME] [options]     does your recipe fit, learn, save and repeat?
+  scanline doctor [--quick] [--json FILE]  check this machine, and what limits runs on it
   scanline list WHAT                       recipes, games, experiments, protocols, ...
   scanline completion bash|zsh             print completions of commands, names and options
   scanline --version
@@ -62,7 +64,7 @@ Completion: `scanline completion bash > FILE` (or zsh), and `source FILE` in you
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command; errors that a user can mend end with their sentence alone."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    if arguments is None and words[:1] and words[0] in ("train", "check", *_LAB_COMMANDS):
+    if arguments is None and words[:1] and words[0] in ("train", "check", "doctor", *_LAB_COMMANDS):
         from . import networks
 
         networks.own_process()
@@ -130,6 +132,7 @@ def _commands() -> dict[str, Callable[[list[str]], int]]:
         "work": _queue("work"),
         "status": _queue("status"),
         "compare": _compare,
+        "doctor": _doctor,
         "list": _list,
         "completion": _completion,
         "new": _authored("new"),
@@ -180,6 +183,11 @@ def _train(words: list[str]) -> int:
     own = {field.name for field in dataclasses.fields(train_options.TrainOptions)} & given.keys()
     options = train_options.TrainOptions(**{name: given.pop(name) for name in own})
     plan = training.changed_plan(plan, given)
+    if options.plan:
+        from .doctor import forecast
+
+        print(*forecast(plan).lines(), sep="\n")
+        return 0
     if out is None:
         out = _numbered(options.out) if options.if_exists == "number" else options.out
     signals = Signals(ends_process=True)
@@ -306,6 +314,12 @@ def _compare(words: list[str]) -> int:
     from .queue import compare_command
 
     return compare_command.run(words, f"{PROGRAM} compare")
+
+
+def _doctor(words: list[str]) -> int:
+    from .doctor import command
+
+    return command.run(words, f"{PROGRAM} doctor")
 
 
 def _list(words: list[str]) -> int:

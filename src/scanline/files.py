@@ -50,6 +50,15 @@ def disk_errors(what: str, remedy: str) -> Iterator[None]:
         raise DiskError(f"Could not write {what}: {_reason(error)}; {gone}.") from error
 
 
+def cache_folder() -> Path:
+    """$SCANLINE_CACHE, else `scanline` in $XDG_CACHE_HOME, else in ~/.cache."""
+    if named := os.environ.get("SCANLINE_CACHE"):
+        return Path(named)
+    home = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    # A relative path does not count, says the XDG specification.
+    return (home if home.is_absolute() else Path.home() / ".cache") / "scanline"
+
+
 def refusal_of(error: OSError) -> str:
     """One sentence where the disk refused to write, whatever it was; empty for other errors."""
     if error.errno not in _DISK:

@@ -43,6 +43,8 @@ class TrainOptions:
     settings are the run's; limits and what touches no learning may be changed."""
     if_exists: Literal["refuse", "number"] = "refuse"
     """When --out holds a run already: refuse, or append a number to the folder's name."""
+    plan: bool = False
+    """Tell what the run will take and reach on this machine, and do not start it."""
     film: bool = False
     """Film a game when the run has ended (extra `video`)."""
 

@@ -16,7 +16,7 @@ from scanline import cli, training
 from scanline._native import layer_threads
 from scanline.networks import kernels
 from scanline.runs.leader import LeaderRun
-from scanline_lab.timing import Stretch, timed
+from scanline.timing import Stretch, timed
 
 CATCH = "scanline/Catch-v0"
 SMALL: dict[str, Any] = {

@@ -6,7 +6,7 @@ import pytest
 
 from scanline import training
 from scanline.engines.native import NativeEngine
-from scanline_lab.timing import Stretch, timed
+from scanline.timing import Stretch, timed
 
 
 def test_ga3c_plays_pong_on_the_native_engine_with_an_agent_per_environment() -> None:

@@ -14,8 +14,8 @@ from scanline.recipes import Recipe
 from scanline.runners.concurrent import Concurrent
 from scanline.samplers import DynamicSettings
 from scanline.stores import ReplaySettings, SegmentSettings
+from scanline.timing import Limit, Stretch, timed
 
-from ..timing import Limit, Stretch, timed
 from .work import Figures, Work
 
 PAIRS = 5

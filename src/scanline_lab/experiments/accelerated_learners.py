@@ -24,8 +24,8 @@ from typing import Any
 from scanline import training
 from scanline.processes import bind, granted_core_ids
 from scanline.tables import Table
+from scanline.timing import Stretch, timed
 
-from ..timing import Stretch, timed
 from .accelerated_secondary import PAPER
 from .claims import Claim, Finding, claim
 from .experiment import Cell, Experiment, Result, Results, Scale

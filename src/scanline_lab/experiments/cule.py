@@ -17,8 +17,8 @@ from typing import Any
 from scanline.processes import granted_cores
 from scanline.recipes.cule import vtrace_name
 from scanline.tables import Table
+from scanline.timing import Stretch
 
-from ..timing import Stretch
 from .claims import Finding, claim
 from .experiment import Cell, Experiment, Result, Results, Scale
 from .learning import learning_curve, plot_groups

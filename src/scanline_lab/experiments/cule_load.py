@@ -19,8 +19,8 @@ from typing import Any
 
 from scanline import games, training
 from scanline.tables import Table
+from scanline.timing import Stretch, timed
 
-from ..timing import Stretch, timed
 from . import cule_steps
 from .claims import Finding, claim
 from .cule import ENGINES, PAPER

@@ -19,8 +19,8 @@ from typing import Any
 
 from scanline import training
 from scanline.tables import Table
+from scanline.timing import Stretch, Timing, timed
 
-from ..timing import Stretch, Timing, timed
 from .claims import Claim, Finding
 from .coprocessor import OnCoprocessor, SimulatedCoprocessor, TinyQ
 from .experiment import Cell, Experiment, Result, Results, Scale

@@ -26,8 +26,8 @@ from scanline.runs.leader import NotFiniteError
 from scanline.samplers import SamplingSettings
 from scanline.stores import RolloutSettings
 from scanline.tables import Table
+from scanline.timing import Stretch, timed
 
-from ..timing import Stretch, timed
 from .claims import Finding, claim
 from .coprocessor import AlgorithmWrapper
 from .experiment import Cell, Experiment, Result, Results, Scale, grid

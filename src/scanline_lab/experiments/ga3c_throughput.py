@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from scanline.tables import Table
+from scanline.timing import Stretch
 
-from ..timing import Stretch
 from .claims import Claim, Finding, claim
 from .coprocessor import SimulatedCoprocessor
 from .experiment import Cell, Experiment, Result, Results, Scale

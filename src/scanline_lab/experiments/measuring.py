@@ -20,8 +20,8 @@ from scanline.interfaces import Policy
 from scanline.machine import cpu_seconds
 from scanline.processes import granted_cores
 from scanline.runs.lags import Lags
+from scanline.timing import Stretch, Timing, timed
 
-from ..timing import Stretch, Timing, timed
 from .coprocessor import OnCoprocessor, SimulatedCoprocessor, TinyPolicy
 
 Decider = Literal["network", "simulated", "random"]

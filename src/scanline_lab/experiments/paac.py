@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from scanline.tables import Table
+from scanline.timing import Stretch
 
-from ..timing import Stretch
 from .claims import Finding, claim
 from .experiment import Cell, Experiment, Result, Results, Scale, grid
 from .figures import figure

@@ -1,4 +1,4 @@
-"""A stretch of a real run, timed: what benchmarks and experiments measure.
+"""A stretch of a real run, timed: what forecasts, benchmarks and experiments measure.
 
 Takes a plan, of one learner or several, and how long to warm up and to measure; gives steps,
 updates, seconds and where the time went, as the leading learner counts them, and, where asked for,
@@ -19,27 +19,29 @@ from __future__ import annotations
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
-from scanline import networks, settings
-from scanline.runs.clock import EVALUATION, TimeSplit
-from scanline.runs.leader import LeaderRun
-from scanline.training import Attachments, Plan, PreparedRun, learners, open_run, prepared
-from scanline.training.attachments import Pause
-from scanline.training.train import follow
+from . import networks, settings
+from .runs.clock import EVALUATION, TimeSplit
+from .runs.leader import LeaderRun
+from .training import Attachments, Plan, PreparedRun, learners, open_run, prepared
+from .training.attachments import Pause
+from .training.train import follow
 
 _QUIET = {"live": False, "save_at_end": False, "save_every_minutes": 0, "save_every_agent_steps": 0}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Stretch:
-    """A stretch that lasts until it has so many agent steps and so many seconds."""
+    """A stretch that lasts until it has so many agent steps, updates and seconds."""
 
     agent_steps: int = 0
     seconds: float = 0.0
+    updates: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,11 +96,32 @@ def timed(
     limit: Limit | None = None,
 ) -> Timing:
     """Runs a plan for a while and counts; with a limit about twice as long."""
-    plan, time_split = settings.override(plan, _QUIET), time_split or TimeSplit()
-    plan, attached = learners.placed(plan), attachments or Attachments()
+    attached, time_split = attachments or Attachments(), time_split or TimeSplit()
     if limit is not None:
-        _refuse_followers(plan)
+        _refuse_followers(learners.placed(plan))
         attached = replace(attached, pause=attached.pause or Pause())
+    with _begun(plan, attached, time_split) as (parts, run):
+        _go_on(parts, run, warm_up)
+        if limit is None or attached.pause is None:
+            return _timed(parts, run, measured)
+        return _with_limit(parts, run, measured, limit, attached.pause)
+
+
+def middle_timed(plan: Plan, *, warm_up: Stretch, measured: Stretch, repeats: int) -> Timing:
+    """Of several stretches of one run the one whose rate is in the middle: others use the machine
+    too, for a while."""
+    with _begun(plan, Attachments(), TimeSplit()) as (parts, run):
+        _go_on(parts, run, warm_up)
+        found = [_timed(parts, run, measured) for _ in range(repeats)]
+    return sorted(found, key=lambda timing: timing.agent_steps_per_second)[repeats // 2]
+
+
+@contextmanager
+def _begun(
+    plan: Plan, attached: Attachments, time_split: TimeSplit
+) -> Iterator[tuple[PreparedRun, LeaderRun]]:
+    """A run that has begun, in a folder that is thrown away."""
+    plan = learners.placed(settings.override(plan, _QUIET))
     with (
         networks.threads_restored(),
         learners.joined(plan, follow) as group,
@@ -108,13 +131,8 @@ def timed(
         try:
             run = open_run(parts, Path(folder) / "run", time_split=time_split)
             with run.running(parts.saved(run), resume=False, begin=parts.runtime.begin):
-                _go_on(parts, run, warm_up)
-                if limit is None or attached.pause is None:
-                    timing = _timed(parts, run, measured)
-                else:
-                    timing = _with_limit(parts, run, measured, limit, attached.pause)
+                yield parts, run
                 run.leave()
-                return timing
         finally:
             parts.runtime.close()
 
@@ -164,6 +182,7 @@ class StretchRun:
     def __init__(self, run: LeaderRun, stretch: Stretch) -> None:
         self._run, self._stretch = run, stretch
         self._begun, self._first = time.perf_counter(), run.progress.agent_steps
+        self._first_update = run.progress.updates
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._run, name)
@@ -171,8 +190,9 @@ class StretchRun:
     def goes_on(self) -> bool:
         done = self._run.progress.agent_steps - self._first
         seconds = time.perf_counter() - self._begun
+        updates = self._run.progress.updates - self._first_update
         is_over = done >= self._stretch.agent_steps and seconds >= self._stretch.seconds
-        return not is_over and self._run.goes_on()
+        return not (is_over and updates >= self._stretch.updates) and self._run.goes_on()
 
 
 def since(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,9 +13,9 @@ from torch import Tensor
 from scanline import training
 from scanline.engines.gymnasium import GymnasiumEngine
 from scanline.records import ActContext, Acted, Batch, LossResult, Outputs, Views
+from scanline.timing import Limit, Stretch, Timing, since, timed
 from scanline.training.attachments import Pause
 from scanline_lab.experiments.coprocessor import AlgorithmWrapper
-from scanline_lab.timing import Limit, Stretch, Timing, since, timed
 
 CATCH = "scanline/Catch-v0"
 QUIET = {"num_workers": 0, "torch_threads": 1, "tensorboard": False, "live": False}
