@@ -74,3 +74,8 @@ def test_points_join_and_survive_a_file() -> None:
     assert joined.acting.points[-1] == (64.0, 0.1) and len(joined.acting.points) == 4
     assert joined.acting.covers(64) and not RATES.acting.covers(64)
     assert Rates.of(joined.record()) == joined
+
+
+def test_of_two_points_of_one_size_the_shorter_counts() -> None:
+    slow, quick = Curve(((8.0, 0.3),)), Curve(((8.0, 0.2), (16.0, 0.4)))
+    assert slow.joined(quick) == quick.joined(slow) == quick

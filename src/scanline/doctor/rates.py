@@ -31,8 +31,9 @@ class Curve:
         return shorter + (longer - shorter) * (size - low) / (high - low)
 
     def joined(self, other: Curve) -> Curve:
-        """The points of both; of two for one size the other's."""
-        return Curve(tuple(sorted((dict(self.points) | dict(other.points)).items())))
+        """The points of both; of two for one size the shorter: the machine's noise only adds."""
+        longest_first = sorted((*self.points, *other.points), reverse=True)
+        return Curve(tuple(sorted(dict(longest_first).items())))
 
     def covers(self, size: float) -> bool:
         """Whether the size lies between points."""

@@ -84,7 +84,7 @@ def _network(context: Context) -> Share:
     return Share(
         f"The network with its optimiser and {rows:,} rows of activations",
         copies * weights + kept,
-        lambda left: "use a smaller network, fewer environments or smaller batches",
+        lambda left: "use a smaller num_envs, network or batch",
     )
 
 
