@@ -1,10 +1,10 @@
 """The command line: arguments to calls, nothing else.
 
 Takes `scanline train|evaluate|play|report|sweep|work|status|compare|doctor|bench|reproduce|list|
-new|check` and further words; gives an exit code. Every setting of a recipe is an option, with the sentence
-under its field. Knows no part: each command is one call into the package, imported when it is
-needed. `bench`, `reproduce` and the list of experiments are entry points of scanline_lab, in the
-groups `scanline.commands` (words and program name to exit code) and `scanline.lists` (names to
+new|check` and further words; gives an exit code. Every setting of a recipe is an option, with the
+sentence under its field. Knows no part: each command is one call into the package, imported when
+it is needed. `bench`, `reproduce` and the list of experiments are entry points of scanline_lab, in
+the groups `scanline.commands` (words and program name to exit code) and `scanline.lists` (names to
 sentences).
 
 What the user can mend (`UserError`, a disk that is full) is one sentence and exit code 2; a run
