@@ -177,7 +177,10 @@ def test_a_reached_score_is_confirmed_filmed_and_reported(
         (["train", "ppo", "pong", "--learning-rate", "1e39"], "learning_rate=1e+39 overflows"),
         (["train", "a2c", "Blackjack-v1"], "give 'ALE/Blackjack-v5' for Atari's, or the engine"),
         (["train", "a2c", "pong", "--num-envs", "99999999"], "use a smaller num_envs"),
-        (["train", "a2c", CATCH, "--num-envs", "99999999"], "use a smaller num_envs"),
+        (
+            ["train", "a2c", CATCH, "--network", "mlp", "--num-envs", "99999999"],
+            "use a smaller num_envs",
+        ),
     ],
 )
 def test_a_mistake_is_answered_with_one_sentence(
