@@ -15,6 +15,7 @@ import functools
 import importlib.util
 import io
 import statistics
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -84,7 +85,7 @@ def pool(game: str) -> Any:
 
 
 def sb3_own(game: str) -> VecEnv:
-    name = f"{games.find(game).title}NoFrameskip-v4"
+    name = f"ale_py:{games.find(game).title}NoFrameskip-v4"  # which its workers import
     return VecFrameStack(make_atari_env(name, NUM_ENVS, vec_env_cls=SubprocVecEnv), n_stack=4)
 
 
@@ -108,7 +109,9 @@ def script_rate(make: Callable[[str], Any], game: str, num_rollouts: int) -> flo
     steps = num_rollouts * NUM_ENVS * NUM_STEPS
     begun = time.perf_counter()
     with contextlib.redirect_stdout(io.StringIO()):
-        script.main(script.Args(game=game, total_steps=steps))
+        script.main(
+            script.Args(game=game, total_steps=steps, num_envs=NUM_ENVS, num_steps=NUM_STEPS)
+        )
     return steps / (time.perf_counter() - begun)
 
 
@@ -117,6 +120,7 @@ def load_script() -> ModuleType:
     spec = importlib.util.spec_from_file_location("ppo_single_file", SCRIPT)
     assert spec is not None and spec.loader is not None
     script = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = script  # where its dataclass looks for its types
     spec.loader.exec_module(script)
     return script
 
