@@ -37,9 +37,9 @@ from scanline_lab.hosts import NamespaceHosts, TorchrunRun, options
 
 RESULT = Path(__file__).parent / "results/two-hosts.json"
 COMMON: dict[str, Any] = {
-    "agent_steps": 60_000,
-    "save_every_agent_steps": 4_096,
-    "log_every_agent_steps": 2_048,
+    "agent_steps": 30_000,
+    "save_every_agent_steps": 2_048,
+    "log_every_agent_steps": 1_024,
     "num_threads": 1,
     "torch_threads": 1,
     "live": False,
@@ -48,10 +48,10 @@ COMMON: dict[str, Any] = {
 RECIPES: dict[str, dict[str, Any]] = {
     "accelerated-ppo": {},
     "accelerated-dqn": {
-        "agent_steps": 24_000,
-        "learning_starts_agent_steps": 2_048,
-        "capacity_agent_steps": 20_000,
-        "replay_segment_agent_steps": 2_048,
+        "agent_steps": 12_000,
+        "learning_starts_agent_steps": 1_024,
+        "capacity_agent_steps": 8_192,
+        "replay_segment_agent_steps": 1_024,
         "target_agent_steps": 2_048,
     },
 }
@@ -77,7 +77,7 @@ def _add(update: Callable[[bytes], None], value: Any) -> None:
         for each in value:
             _add(update, each)
     elif isinstance(value, torch.Tensor):
-        update(value.contiguous().view(torch.uint8).numpy().tobytes())
+        update(value.contiguous().numpy().tobytes())
     else:
         update(repr(value).encode())
 

@@ -5,7 +5,8 @@ the learners that are gone. Knows neither what learners exchange nor how they we
 
 A thread of every learner sets a key again and again and reads those of the others. It needs no
 progress of the learner: one that evaluates or saves for an hour is heard all the time. A process
-that is stopped or dead, a host that vanished and a link that was cut are not.
+that is stopped or dead, a host that vanished and a link that was cut are not. Time in which this
+process itself was stopped hardly counts: it has heard nothing, but it has not listened either.
 """
 
 from __future__ import annotations
@@ -16,11 +17,27 @@ import time
 from torch._C._distributed_c10d import PrefixStore, Store
 
 BEAT_SECONDS = 1.0
+_MOST_SECONDS = 5.0
+"""Most that may pass between two looks at the clock; more is a pause of this process."""
 _LEFT = "left "
 
 
 class AbsentLearnerError(RuntimeError):
     """A learner is gone; the sentence names it."""
+
+
+class AwakeClock:
+    """Seconds in which this process ran, as far as it looks often enough; for several threads."""
+
+    def __init__(self) -> None:
+        self._lock, self._seconds, self._looked_at = threading.Lock(), 0.0, time.monotonic()
+
+    def __call__(self) -> float:
+        with self._lock:
+            now = time.monotonic()
+            self._seconds += min(now - self._looked_at, _MOST_SECONDS)
+            self._looked_at = now
+            return self._seconds
 
 
 class Pulse:
@@ -29,7 +46,8 @@ class Pulse:
     def __init__(self, store: Store, rank: int, count: int, silent_seconds: float) -> None:
         self._store = PrefixStore("pulse", store)
         self._rank, self._silent_seconds = rank, silent_seconds
-        now = time.monotonic()
+        self._clock = AwakeClock()
+        now = self._clock()
         self._words = dict.fromkeys((n for n in range(count) if n != rank), "")
         self._heard_at = dict.fromkeys(self._words, now)
         """When each of the others was last heard."""
@@ -42,12 +60,12 @@ class Pulse:
 
     def begin(self) -> None:
         """Silence counts from now on: all learners have joined."""
-        self._read_at = time.monotonic()
+        self._read_at = self._clock()
         self._heard_at = dict.fromkeys(self._words, self._read_at)
 
     def check(self) -> None:
         """Refuses to wait longer for learners that have been silent for too long."""
-        now, limit = time.monotonic(), self._silent_seconds
+        now, limit = self._clock(), self._silent_seconds
         if now - self._read_at > limit:
             raise AbsentLearnerError(
                 f"the host of learner 0 has not answered for {limit:g} seconds."
@@ -57,7 +75,7 @@ class Pulse:
 
     def missing(self) -> str:
         """After a connection broke: the learners that are gone, by a few beats; "" if unclear."""
-        since = time.monotonic()
+        since = self._clock()
         self._over.wait(3 * BEAT_SECONDS)
         left = {rank: word for rank, word in self._words.items() if word.startswith(_LEFT)}
         for rank, word in left.items():
@@ -96,7 +114,7 @@ class Pulse:
             self._is_broken = True
 
     def _hear(self, words: list[str]) -> None:
-        self._read_at = time.monotonic()
+        self._read_at = self._clock()
         for rank, word in zip(self._words, words, strict=True):
             if word != self._words[rank]:
                 self._words[rank], self._heard_at[rank] = word, self._read_at
