@@ -37,7 +37,7 @@ from scanline_lab.hosts import NamespaceHosts, TorchrunRun, options
 
 RESULT = Path(__file__).parent / "results/two-hosts.json"
 COMMON: dict[str, Any] = {
-    "agent_steps": 30_000,
+    "agent_steps": 20_480,
     "save_every_agent_steps": 2_048,
     "log_every_agent_steps": 1_024,
     "num_threads": 1,
@@ -48,7 +48,7 @@ COMMON: dict[str, Any] = {
 RECIPES: dict[str, dict[str, Any]] = {
     "accelerated-ppo": {},
     "accelerated-dqn": {
-        "agent_steps": 12_000,
+        "agent_steps": 8_192,
         "learning_starts_agent_steps": 1_024,
         "capacity_agent_steps": 8_192,
         "replay_segment_agent_steps": 1_024,
@@ -167,8 +167,9 @@ def main() -> None:
     parser.add_argument("--game", default="pong")
     parser.add_argument("--cases", default=",".join(CASES))
     parser.add_argument("--cut-seconds", type=float, default=90.0)
+    parser.add_argument("--json", type=Path, default=RESULT)
     chosen = parser.parse_args()
-    rows = json.loads(RESULT.read_text())["rows"] if RESULT.exists() else []
+    rows = json.loads(chosen.json.read_text())["rows"] if chosen.json.exists() else []
     for recipe in chosen.recipes.split(","):
         settings = {**COMMON, **RECIPES[recipe]}
         words = [recipe, chosen.game, *options(settings)]
@@ -184,7 +185,7 @@ def main() -> None:
                     {name: value for name, value in row.items() if name != "settings"}, flush=True
                 )
                 record = {"machine": machine_record(), "rows": rows}
-                replace_file(RESULT, (json.dumps(record, indent=1) + "\n").encode())
+                replace_file(chosen.json, (json.dumps(record, indent=1) + "\n").encode())
                 if not row["equals_one_host"]:
                     raise SystemExit(f"{recipe}, {case}: {found['fingerprint']} is not {expected}.")
 
