@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import importlib
+import os
+import signal
 from pathlib import Path
 
 import pytest
 
 from scanline import authoring, cli, recipes
-from scanline.training import checks
+from scanline.training import checks, make_plan
+from scanline.training.hooks import Hooks
 
 CATCH = "scanline/Catch-v0"
 OWN = Path(__file__).parents[1] / "examples" / "own_recipe.py"
@@ -77,6 +80,15 @@ def test_what_is_wrong_is_said_line_by_line(
     assert failed == {"gradients", "determinism", "resume"}
     assert "no gradient reaches idle.weight, idle.bias" in printed
     assert "batch.random" in printed
+
+
+def test_a_signal_ends_the_checks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    plan = make_plan(str(OWN), CATCH, num_workers=0, live=False, tensorboard=False)
+    signals: list[int] = []
+    hooks = Hooks((), lambda progress: signals.append(os.kill(os.getpid(), signal.SIGTERM)))
+    with pytest.raises(KeyboardInterrupt, match="SIGTERM"):
+        checks.carried_out(plan, tmp_path / "run", hooks=hooks)
+    assert signals
 
 
 def test_a_new_file_has_the_user_s_names_and_is_a_recipe(

@@ -27,10 +27,11 @@ from ..recipes import RECIPES, Recipe
 from ..records import Acted, Batch, Column, LossResult, Slot, Spaces
 from ..runs.checkpoint import load_chosen
 from ..runs.state_files import decode, encode
+from .hooks import Hooks
 from .models import build_learner
 from .plan import Plan, changed_plan
 from .prepared import prepared
-from .train import carry_out
+from .train import TrainedRun, carry_out
 
 SPEED_SECONDS = 6.0
 """Training time of each of the two runs that are compared."""
@@ -186,12 +187,10 @@ class Subject:
 
     def _trained(self, out: Path, *, seconds_of: int = 0, resume: bool = False) -> Path:
         """A short run; `seconds_of` agent steps stop it as a signal would, before its end."""
-        from .hooks import Hooks
-
         changes = {"agent_steps": self.run_agent_steps, "log_every_agent_steps": 1}
         plan = changed_plan(self.plan, changes)
         hooks = Hooks((), lambda progress: not seconds_of or progress.agent_steps < seconds_of)
-        run = carry_out(plan, out=out, resume=resume, say=lambda sentence: None, hooks=hooks)
+        run = carried_out(plan, out, resume=resume, hooks=hooks)
         if run.inexact:
             raise CheckSkipped(f"not promised: {'; '.join(run.inexact)}")
         return out
@@ -354,12 +353,18 @@ def speed(plan: Plan) -> str:
     )
 
 
+def carried_out(plan: Plan, out: Path, **around: Any) -> TrainedRun:
+    """A run that says nothing; a signal that ends it ends the checks, which would judge half."""
+    run = carry_out(plan, out=out, say=lambda sentence: None, **{"resume": False, **around})
+    if run.stop.kind == "signal":
+        raise KeyboardInterrupt(run.stop.sentence)
+    return run
+
+
 def _rate(plan: Plan) -> float:
     changes = {"seconds": SPEED_SECONDS, "save_at_end": False}
     with tempfile.TemporaryDirectory() as folder:
-        run = carry_out(
-            changed_plan(plan, changes), out=Path(folder) / "run", resume=False, say=lambda s: None
-        )
+        run = carried_out(changed_plan(plan, changes), Path(folder) / "run")
     if not run.agent_steps:
         raise CheckSkipped(f"{SPEED_SECONDS:g} s are too few for one rollout of {plan.recipe.name}")
     return run.agent_steps / run.training_seconds
