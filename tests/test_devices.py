@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
+import scanline
 from scanline import devices, simulated
 from scanline.devices import HOST, Device, PackedArrays
 from scanline.errors import RefusedError
@@ -75,6 +77,34 @@ def test_memory_that_a_simulated_device_lacks_is_refused_in_one_sentence() -> No
         "This takes 5.00 kB, but the device 'simulated' has 1.00 kB left; the largest share, "
         "5.00 kB, is rollouts: use fewer environments."
     )
+
+
+MOVES = re.compile(
+    r"\.(?:cuda|cpu|item)\(|\.to\((?!torch\.float32|total\.dtype|float32|rows\.dtype)"
+)
+MAY_MOVE = {
+    "devices.py": "moves for all",
+    "simulated.py": "is a device",
+    "native_arrays.py": "words of an error",
+    "runs/state_files.py": "checkpoints are saved from the host",
+    "runs/replay_segments.py": "so are the rows of a replay",
+    "parameters/local.py": "words of an error that ends the run",
+    "training/checks.py": "reads the losses of a check",
+    "engines/gymnasium_workers.py": "arrays of NumPy",
+    "envs/sb3.py": "arrays of NumPy",
+    "envs/single.py": "arrays of NumPy",
+}
+"""Files of the package that call what moves or waits, and why."""
+
+
+def test_no_other_module_moves_data() -> None:
+    package = Path(scanline.__file__).parent
+    found = {
+        str(path.relative_to(package))
+        for path in package.rglob("*.py")
+        if MOVES.search(path.read_text())
+    }
+    assert found <= MAY_MOVE.keys(), "move data by devices.py"
 
 
 def test_lists_of_cores(tmp_path: Path) -> None:

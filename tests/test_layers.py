@@ -25,6 +25,7 @@ LEVELS = [
         *("files", "processes", "threads", "returns", "addresses"),
     },
     {"spaces"},
+    {"slots"},
     {"machine", "records", "settings", "rendezvous"},
     {"interfaces", "cluster"},
     {"choices"},

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from . import random
 from .carried import Carried, Column, columns_of
+from .devices import HOST, Device, download
 from .interfaces import Algorithm, Policy
 from .random import SAMPLED, Choice
 from .records import ActContext, Acted, Views
@@ -64,11 +65,12 @@ class NetworkPolicy:
 class EvaluationPolicy:
     """A policy whose schedules stand still, where the run has brought them.
 
-    Its own steps are those of an evaluation and move no schedule.
+    Its own steps are those of an evaluation and move no schedule. Observations, draws and actions
+    are in host memory, wherever the network is.
     """
 
-    def __init__(self, policy: NetworkPolicy, agent_steps: int) -> None:
-        self._policy, self.agent_steps = policy, agent_steps
+    def __init__(self, policy: NetworkPolicy, agent_steps: int, device: Device = HOST) -> None:
+        self._policy, self.agent_steps, self._device = policy, agent_steps, device
 
     @property
     def version(self) -> int:
@@ -93,7 +95,14 @@ class EvaluationPolicy:
         agent_steps: int = 0,
         carried: Carried | None = None,
     ) -> Acted:
-        return self._policy(observations, uniforms, self.agent_steps, carried)
+        if self._device.is_host:
+            return self._policy(observations, uniforms, self.agent_steps, carried)
+        upload = self._device.upload
+        if carried is not None:
+            carried = Carried({name: upload(each) for name, each in carried.state.items()})
+        acted = self._policy(upload(observations), upload(uniforms), self.agent_steps, carried)
+        after = {name: torch.from_numpy(download(each)) for name, each in acted.carried.items()}
+        return Acted(torch.from_numpy(download(acted.actions)), {}, after)
 
 
 class PollingPolicy:
@@ -166,5 +175,5 @@ class RandomPolicy:
         agent_steps: int,
         carried: Carried | None = None,
     ) -> Acted:
-        equal = torch.zeros(len(observations), self._num_actions)
+        equal = uniforms.new_zeros(len(observations), self._num_actions)
         return Acted(random.epsilon_greedy(equal, 1.0, uniforms), {})

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +22,7 @@ import torch
 from torch import Tensor
 
 from ._native import draw_categorical
+from .devices import HOST, Device
 from .native_arrays import is_readable, unchecked_spans
 
 Words = npt.NDArray[np.uint32]
@@ -45,6 +47,25 @@ def philox(key: tuple[int, int], counters: Words) -> Words:
             first & _MASK,
         )
     return np.stack([c0, c1, c2, c3], axis=-1).astype(np.uint32)
+
+
+def philox_there(key: tuple[int, int], counters: Sequence[Tensor]) -> list[Tensor]:
+    """The same words by tensor operations: four counters and four words, int64 of 32 bits each.
+
+    Products of two words wrap around in 64 bits, and their bits are those of unsigned numbers.
+    """
+    c0, c1, c2, c3 = counters
+    mask, multipliers = int(_MASK), [int(each) for each in _MULTIPLIERS]
+    for step in range(_ROUNDS):
+        k0, k1 = ((key[i] + step * _WEYL[i]) & mask for i in range(2))
+        first, second = c0 * multipliers[0], c2 * multipliers[1]
+        c0, c1, c2, c3 = (
+            ((second >> 32) & mask) ^ c1 ^ k0,
+            second & mask,
+            ((first >> 32) & mask) ^ c3 ^ k1,
+            first & mask,
+        )
+    return [c0, c1, c2, c3]
 
 
 def key_of(seed: int, purpose: str) -> tuple[int, int]:
@@ -92,9 +113,13 @@ def draws(
     The first four are `uniforms` of the purpose itself: more draws leave the first ones as they
     are.
     """
-    further = [f"{purpose}/{number}" for number in range(1, -(-num_draws // 4))]
-    drawn = [uniforms(seed, each, rows, columns) for each in (purpose, *further)]
+    drawn = [uniforms(seed, each, rows, columns) for each in purposes(purpose, num_draws)]
     return torch.from_numpy(np.concatenate(drawn, axis=-1)[..., :num_draws].copy())
+
+
+def purposes(purpose: str, num_draws: int) -> list[str]:
+    """The purpose itself, and one more for every further four numbers."""
+    return [purpose, *(f"{purpose}/{number}" for number in range(1, -(-num_draws // 4)))]
 
 
 def normals(uniforms: Tensor) -> Tensor:
@@ -111,18 +136,37 @@ class EnvStream:
 
     BLOCK = 128
 
-    def __init__(self, seed: int, purpose: str, env_ids: npt.NDArray[np.int64]) -> None:
+    def __init__(
+        self, seed: int, purpose: str, env_ids: npt.NDArray[np.int64], device: Device = HOST
+    ) -> None:
+        """Numbers are drawn on the device, and are there."""
         self._seed, self._purpose, self._env_ids = seed, purpose, env_ids
+        self._device, self._ids_there = device, device.upload(env_ids)
         self._held, self._numbers = (-1, 0), tuple[Tensor, ...]()
 
     def at(self, step: int, num_draws: int = DRAWS_PER_STEP) -> Tensor:
         """[b, num_draws] numbers for every environment of this stream at one step of its own."""
         block, place = divmod(step, self.BLOCK)
         if (block, num_draws) != self._held:
-            steps = np.arange(block * self.BLOCK, (block + 1) * self.BLOCK)[:, None]
-            drawn = draws(self._seed, self._purpose, self._env_ids[None, :], steps, num_draws)
-            self._held, self._numbers = (block, num_draws), drawn.unbind()
+            first = block * self.BLOCK
+            drawn = self._drawn if self._device.is_host else self._drawn_there
+            self._held, self._numbers = (block, num_draws), drawn(first, num_draws).unbind()
         return self._numbers[place]
+
+    def _drawn(self, first: int, num_draws: int) -> Tensor:
+        """[BLOCK, b, num_draws] from this step on."""
+        steps = np.arange(first, first + self.BLOCK)[:, None]
+        return draws(self._seed, self._purpose, self._env_ids[None, :], steps, num_draws)
+
+    def _drawn_there(self, first: int, num_draws: int) -> Tensor:
+        """The same numbers, by operations of the device."""
+        mask, rows = int(_MASK), self._ids_there[None, :]
+        steps = torch.arange(first, first + self.BLOCK, device=rows.device)[:, None]
+        counters = rows & mask, rows >> 32, steps & mask, steps >> 32
+        words = list[Tensor]()
+        for purpose in purposes(self._purpose, num_draws):
+            words += philox_there(key_of(self._seed, purpose), counters)
+        return (torch.stack(words[:num_draws], dim=-1) >> 8).float() * 2.0**-24
 
 
 class Choice(NamedTuple):

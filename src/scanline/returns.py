@@ -80,9 +80,7 @@ def n_step(trajectory: Trajectory, discount: float) -> Tensor:
 
 @torch.no_grad()
 def _n_step_torch(trajectory: Trajectory, discount: float) -> Tensor:
-    own = trajectory.reward
-    if trajectory.truncated.any():
-        own = own + discount * trajectory.bootstraps()
+    own = trajectory.reward + discount * trajectory.bootstraps()  # looking for one would be a wait
     return discounted_sums(own, trajectory.continued(discount), trajectory.last_value)
 
 

@@ -1,6 +1,6 @@
 """A simulated device: computes with the CPU's numbers, claims to be elsewhere, and counts.
 
-Importing it makes `simulated:0` to `simulated:7` devices of PyTorch. Their tensors hold a CPU
+Importing it makes `simulated` a device of PyTorch, one for each process. Its tensors hold a CPU
 tensor and behave as those of a GPU do: two devices never mix, values come to the host by a copy
 only. Gives what a program has moved, waited for and launched (`measured`).
 Knows nothing of what is computed; for tests and for budgets, never for users' runs.
@@ -22,7 +22,9 @@ from torch import Tensor, nn
 from torch.utils import _pytree, backend_registration
 
 NAME = "simulated"
-NUM_DEVICES = 8
+NUM_DEVICES = 1
+"""Of every process: PyTorch runs backward passes on one device of a backend in Python. Tensors may
+have other numbers, and do not mix with those."""
 _FAR_AWAY = 1 << 62
 """Added to addresses: equal memory has equal ones, and none can be read."""
 _aten = torch.ops.aten
@@ -73,9 +75,9 @@ _memory_bytes: float = float("inf")
 
 
 @contextmanager
-def measured() -> Iterator[Traffic]:
-    """Counts what all simulated devices do inside, whatever the thread."""
-    traffic = Traffic()
+def measured(into: Traffic | None = None) -> Iterator[Traffic]:
+    """Counts, or counts on, what all simulated devices do inside, whatever the thread."""
+    traffic = into or Traffic()
     with _lock:
         _listening.append(traffic)
     try:
@@ -165,7 +167,8 @@ class SimulatedTensor(Tensor):
             if target.type == "cpu":
                 _note(down=_size(args[0]))
                 return operation(args[0].held, **kwargs)
-        return _computed(operation, args, kwargs)
+        parts = operation.decompose(*args, **kwargs)  # of tensors made in inference mode
+        return _computed(operation, args, kwargs) if parts is NotImplemented else parts
 
 
 def _size(tensor: Tensor) -> int:
@@ -225,7 +228,8 @@ def _made(inner: Tensor, device: Any) -> SimulatedTensor:
         raise torch.OutOfMemoryError(
             f"{device} has {_memory_bytes:.0f} bytes left, {_size(inner)} were wanted."
         )
-    return SimulatedTensor(inner, device)
+    with torch.inference_mode(inner.is_inference()):  # a view is what its whole is
+        return SimulatedTensor(inner, device)
 
 
 def _refuse_mixture(name: str, places: set[torch.device]) -> None:
@@ -236,7 +240,8 @@ def _refuse_mixture(name: str, places: set[torch.device]) -> None:
 
 class _Module(backend_registration._DummyBackendModule):
     def device_count(self) -> int:
-        return NUM_DEVICES
+        """None that has a generator of its own, whose state PyTorch would keep."""
+        return 0
 
 
 def _register() -> None:

@@ -1,7 +1,8 @@
 """Frame stacks: the one place that turns single frames into observations.
 
 Takes the last S frames of a batch, oldest first, and how many of them are valid; gives
-observations [N, S, ...] with the protocol's padding, all on the CPU. Knows no store and no engine.
+observations [N, S, ...] with the protocol's padding, where the frames are; depths are on the host.
+Knows no store and no engine.
 
 Rollout and replay keep every frame once, an eighth of the memory of stored stacks. While no episode
 is younger than S steps the result is a view: nothing is copied.
@@ -13,7 +14,7 @@ at the start of an episode; they belong to no step and are kept apart, as `Spars
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +22,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
+
+from .devices import HOST, Device
 
 Array = npt.NDArray[Any]
 
@@ -36,12 +39,15 @@ class SparseFrames:
     """Frames of a few (step, environment) pairs: arrays in coordinate format, with a count.
 
     Of two entries of one pair the later one counts. Arrays are made once, for `capacity` entries
-    of `shape`; when more come, arrays of at least twice the size take their place.
+    of `shape`; when more come, arrays of at least twice the size take their place. Frames may be on
+    a device; steps and environments are always in host memory.
     """
 
-    def __init__(self, shape: tuple[int, ...], dtype: torch.dtype, capacity: int) -> None:
+    def __init__(
+        self, shape: tuple[int, ...], dtype: torch.dtype, capacity: int, device: Device = HOST
+    ) -> None:
         self.count = 0
-        self._frames = torch.empty((capacity, *shape), dtype=dtype)
+        self._frames = device.empty((capacity, *shape), dtype)
         self._at = torch.empty((2, capacity), dtype=torch.int64)
 
     @property
@@ -96,12 +102,21 @@ class SparseFrames:
     def chosen(self, which: Tensor, step: int = 0, env: int = 0) -> SparseFrames:
         """Copies of entries, by a mask or by their numbers; so much less in steps and envs."""
         found = self.emptied()
-        found.append(self.steps[which] - step, self.envs[which] - env, self.frames[which])
+        if not self.count:
+            return found
+        numbers = which.nonzero().squeeze(-1) if which.dtype is torch.bool else which
+        frames = self.frames[self.device.upload(numbers)]
+        found.append(self.steps[numbers] - step, self.envs[numbers] - env, frames)
         return found
 
-    def emptied(self) -> SparseFrames:
-        """None of the entries, and room for none yet."""
-        return SparseFrames(tuple(self._frames.shape[1:]), self._frames.dtype, 0)
+    @property
+    def device(self) -> Device:
+        return Device.of(self._frames)
+
+    def emptied(self, device: Device | None = None) -> SparseFrames:
+        """None of the entries, and room for none yet; on another device if one is given."""
+        shape, dtype = tuple(self._frames.shape[1:]), self._frames.dtype
+        return SparseFrames(shape, dtype, 0, device or self.device)
 
     def find(self, steps: Array, envs: Array) -> Tensor:
         """Frames [N, *shape] of these pairs [N], each of which has an entry."""
@@ -150,20 +165,44 @@ class Padding:
             _pad(planes, planes.shape[2] - depth.astype(np.int64), self.rule)
 
     def _fill(self, planes: Array, depth: Array) -> None:
+        for rows, columns, starts in self._given(depth, planes.shape[2] - 1):
+            planes[rows, columns, : starts.shape[1]] = starts
+
+    def _given(self, depth: Array, num_given: int) -> Iterator[tuple[Array, Array, Array]]:
+        """Young stacks by age: their rows and columns [n], and the frames [n, k, *frame] that
+        replace their k oldest planes."""
         assert self.starts is not None
-        num_given = planes.shape[2] - 1
         for age in range(num_given):
             rows, columns = np.nonzero(depth == age + 1)
             if rows.size:
                 envs = columns if self.envs is None else self.envs[columns]
                 starts = self.starts.find(self.step + rows - age, envs).numpy()
-                planes[rows, columns, : num_given - age] = starts[:, age:]
+                yield rows, columns, starts[:, age:]
+
+    def apply_there(self, planes: Tensor, depth: Array) -> None:
+        """The same on a device: planes are replaced by a table that the host computes."""
+        device, flat = Device.of(planes), planes.flatten(0, 2)
+        numbers = np.arange(1, len(flat) + 1).reshape(planes.shape[:3])  # 0 is a plane of zeros
+        if self.rule in _GIVEN:
+            for rows, columns, starts in self._given(depth, planes.shape[2] - 1):
+                places = numbers[rows, columns, : starts.shape[1]] - 1
+                frames = device.upload(np.ascontiguousarray(starts)).flatten(0, 1)
+                flat.index_copy_(0, device.upload(places.reshape(-1)), frames)
+            return
+        sources = numbers.copy()
+        _pad(sources, planes.shape[2] - depth.astype(np.int64), self.rule)
+        places = np.flatnonzero(sources != numbers)
+        table = device.upload(np.stack([places, sources.reshape(-1)[places] - 1]))
+        if self.rule == "repeat":
+            flat.index_copy_(0, table[0], flat.index_select(0, table[1]))
+        else:
+            flat.index_fill_(0, table[0], 0)
 
 
 class ObservationView:
     """Observations of arrays that are filled again and again: their views are made once.
 
-    Takes planes [T, b, S, *frame] and depths [T, b], uint8 on the CPU: views of those arrays.
+    Takes planes [T, b, S, *frame] and depths [T, b], uint8 in host memory: views of those arrays.
     """
 
     def __init__(self, planes: Tensor, depth: Tensor, padding: Padding) -> None:
@@ -205,7 +244,10 @@ def _seen(planes: Tensor, depth: Tensor, padding: Padding) -> Tensor:
     if ages.min() >= planes.shape[2]:
         return planes
     observations = planes.clone(memory_format=torch.contiguous_format)
-    padding.apply(observations.numpy(), ages)
+    if observations.is_cpu:
+        padding.apply(observations.numpy(), ages)
+    else:
+        padding.apply_there(observations, ages)
     return observations
 
 

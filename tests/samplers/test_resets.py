@@ -295,7 +295,7 @@ def test_statistics_are_over_what_was_played() -> None:
     assert torch.equal(state["pixel_sum"], frames.sum(0))
     assert torch.equal(state["pixel_square"], frames.square().sum(0))
     advantage = torch.tensor([[1.0, 2.0, 3.0], [4.0, 999.0, 5.0]])
-    counted = ppo.normalised(advantage, valid)[valid]
+    counted = ppo.normalised(advantage, valid.flatten().nonzero().squeeze(-1))[valid]
     np.testing.assert_allclose(counted.mean(), 0.0, atol=1e-6)
     np.testing.assert_allclose(counted.std(), 1.0, rtol=1e-6)
 

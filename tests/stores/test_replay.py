@@ -13,7 +13,7 @@ import torch
 from hypothesis import given, settings
 
 from scanline.interfaces import Store
-from scanline.records import Column, Experience, Slot, Spaces
+from scanline.records import Batch, Column, Experience, Slot, Spaces
 from scanline.stores import (
     NStep,
     PrioritisedSampling,
@@ -113,7 +113,7 @@ def test_staged_steps_wait_for_the_commit(flush: str, seed: int, n_step: int, pa
             replay.put(games.fill(replay.slot(writer), envs))
             if replay._num_drawable:
                 frozen = replay.sample()
-                check_frozen(replay, games, frozen.indices, before)
+                check_frozen(replay, games, frozen, before)
         replay.commit()
         if replay._num_drawable:
             assert_batch_is_true(replay, replay.sample(), games)
@@ -122,15 +122,15 @@ def test_staged_steps_wait_for_the_commit(flush: str, seed: int, n_step: int, pa
             assert visible == visible_by_definition(game, flush)
 
 
-def check_frozen(replay: Replay, games: Games, indices: object, before: object) -> None:
+def check_frozen(replay: Replay, games: Games, batch: Batch, before: object) -> None:
     """Between commits draws come from the window of the last commit, and their frames are whole."""
-    assert isinstance(indices, torch.Tensor)
-    for item, place in enumerate(indices.tolist()):
+    assert batch.indices is not None
+    for item, place in enumerate(batch.indices.tolist()):
         position, env = divmod(place, replay._ring.layout.num_envs)
         rows = range(int(before.first[env]), int(before.last[env]))  # type: ignore[attr-defined]
         (row,) = [row for row in rows if row % replay._ring.layout.num_rows == position]
         expected = games.observation(games.games[env], row - 2)
-        assert torch.equal(replay._reader._gather.observations[item], expected)
+        assert torch.equal(batch.observations[item], expected)
 
 
 def visible_by_definition(game: object, flush: str) -> int:

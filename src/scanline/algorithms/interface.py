@@ -15,6 +15,7 @@ from torch import Tensor
 
 from .. import random
 from ..carried import single_step
+from ..devices import Device
 from ..interfaces import Algorithm
 from ..random import SAMPLED, Choice
 from ..records import ActContext, Acted, Column, Experience, Outputs, Slot, Spaces, Views
@@ -101,10 +102,11 @@ def final_values(algorithm: Algorithm, views: Views, slot: Slot) -> Tensor:
     values = torch.zeros_like(slot.reward)
     finals = slot.finals
     if finals.count:
-        at, carried = (finals.steps, finals.envs), slot.carried_at(finals.steps, finals.envs)
+        steps, envs = Device.of(values).upload(torch.stack([finals.steps, finals.envs]))
+        carried = slot.carried_at(steps, envs)
         if carried is not None:
-            before = slot.observations()[finals.steps * slot.reward.shape[1] + finals.envs]
+            before = slot.observations()[steps * slot.reward.shape[1] + envs]
             _, carried = single_step(views.live, algorithm.inputs(views, before), carried)
         last = algorithm.inputs(views, finals.frames)
-        values[at] = single_step(views.live, last, carried)[0].value
+        values[steps, envs] = single_step(views.live, last, carried)[0].value
     return values

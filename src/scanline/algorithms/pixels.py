@@ -73,7 +73,9 @@ def counted(state: Mapping[str, Tensor], slot: Slot) -> dict[str, Tensor]:
     total, square = torch.zeros_like(state["pixel_sum"]), torch.zeros_like(state["pixel_sum"])
     num_frames = frames.shape[0] * frames.shape[1] if slot.valid is None else slot.valid.sum()
     for t, step in enumerate(frames):
-        wide = (step if slot.valid is None else step[slot.valid[t]]).to(total)
+        wide = step.to(total.dtype)
+        if slot.valid is not None:
+            wide *= slot.valid[t].view(-1, *(1,) * total.dim())
         total += wide.sum(0)
         square += wide.square_().sum(0)
     return {

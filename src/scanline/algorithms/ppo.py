@@ -94,7 +94,7 @@ class Ppo(PixelNormalising):
         advantage = returns.gae(trajectory, value, self.discount, self.gae_lambda)
         target = advantage + value
         if self.normalise_advantages == "rollout":
-            advantage = normalised(advantage, slot.valid)
+            advantage = normalised(advantage, slot.played())
         columns = {"advantage": advantage, "returns": target}
         return Experience(slot, columns, self.next_state(views, slot))
 
@@ -144,10 +144,10 @@ class Ppo(PixelNormalising):
         return error.mean()
 
 
-def normalised(advantage: Tensor, valid: Tensor | None = None) -> Tensor:
-    """Mean 0 and deviation 1 over the valid ones, the deviation with Bessel's correction; a single
-    one stays."""
-    counted = advantage if valid is None else advantage[valid]
+def normalised(advantage: Tensor, played: Tensor | None = None) -> Tensor:
+    """Mean 0 and deviation 1 over those at the places `played`, the deviation with Bessel's
+    correction; a single one stays."""
+    counted = advantage if played is None else advantage.flatten()[played]
     if counted.numel() == 1:
         return advantage
     return (advantage - counted.mean()) / (counted.std() + _EPSILON)

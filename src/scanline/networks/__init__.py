@@ -18,6 +18,7 @@ from .kernels import (
     threads_restored,
 )
 from .noisy import NoisyLinear
+from .precision import Precision, compile_forward, in_precision
 from .used_kernels import used_kernels
 
 __all__ = [
@@ -31,10 +32,13 @@ __all__ = [
     "Network",
     "NoisyLinear",
     "OwnNetwork",
+    "Precision",
     "build",
+    "compile_forward",
     "descriptions",
     "has_kernels",
     "has_memory",
+    "in_precision",
     "own_process",
     "rows_of",
     "share_cores",

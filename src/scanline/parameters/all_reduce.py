@@ -25,6 +25,7 @@ from torch import Tensor, nn
 from torch._C._distributed_c10d import TCPStore
 
 from ..addresses import connected_store
+from ..devices import Device, download
 from ..native_arrays import gapless_spans
 from . import near
 from .near import NearLearners
@@ -78,12 +79,19 @@ class Learners:
         for dtype in dict.fromkeys(tensor.dtype for tensor in tensors):
             group = [in_memory_order(tensor) for tensor in tensors if tensor.dtype == dtype]
             flat = torch.cat([tensor.reshape(-1) for tensor in group])
-            with self._answered():
-                self._sum(flat)
+            flat = self._summed(flat)
             flat /= self.count
             parts = torch.split(flat, [tensor.numel() for tensor in group])
             for tensor, part in zip(group, parts, strict=True):
                 tensor.copy_(part.view_as(tensor))
+
+    def _summed(self, flat: Tensor) -> Tensor:
+        """The sum over all learners; through the host where the exchange reaches no device."""
+        is_direct = flat.is_cpu or flat.is_cuda
+        exchanged = flat if is_direct else torch.from_numpy(download(flat))
+        with self._answered():
+            self._sum(exchanged)
+        return flat if is_direct else Device.of(flat).upload(exchanged)
 
     def numbers(self, mine: int) -> list[int]:
         """Every learner's number, in their order."""
@@ -262,5 +270,5 @@ def digest(network: nn.Module) -> int:
     """63 bits that depend on every bit of the parameters and buffers."""
     found = hashlib.blake2b(digest_size=8)
     for tensor in network.state_dict().values():
-        found.update(tensor.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes())
+        found.update(download(tensor.detach().contiguous().view(torch.uint8)).tobytes())
     return int.from_bytes(found.digest(), "little") >> 1

@@ -15,6 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 import torch
 from torch import Tensor, nn
 
+from ..devices import Device, download
+from ..interfaces import Metric
 from ..records import State
 from .central import CentralRule, CentralStore, Chunk, visit
 from .local import NotFiniteGradientError
@@ -24,27 +26,34 @@ _AVERAGES = ("exp_avg", "exp_avg_sq")
 
 
 class FlatArray:
-    """A group's parameters as one flat array in the order of their memory, and back."""
+    """A group's parameters as one flat array in the order of their memory, and back.
+
+    The flat array is in host memory, as what learners share; parameters may be on a device.
+    """
 
     def __init__(self, parameters: Sequence[nn.Parameter]) -> None:
         self.parameters = list(parameters)
         ends = torch.tensor([each.numel() for each in self.parameters]).cumsum(0).tolist()
         self.parts = [slice(e - p.numel(), e) for e, p in zip(ends, self.parameters, strict=True)]
         self.num_numbers = ends[-1]
+        self._device = Device.of(self.parameters[0])
 
     def gathered(self, tensors: Sequence[Tensor | None], into: Tensor | None = None) -> Tensor:
         """Copies of tensors shaped like the parameters; zeros for one that is missing."""
-        into = torch.empty(self.num_numbers) if into is None else into
+        host = torch.empty(self.num_numbers) if into is None else into
+        into = host if self._device.is_host else self._device.empty((self.num_numbers,))
         for part, parameter, tensor in zip(self.parts, self.parameters, tensors, strict=True):
             if tensor is None:
                 into[part] = 0.0
             else:
                 _in_order(into[part], parameter).copy_(tensor)
-        return into
+        if into is not host:
+            host.copy_(torch.from_numpy(download(into)))
+        return host
 
     def scatter(self, start: int, values: Tensor, into: Sequence[Tensor]) -> None:
         """Copies the flat values from place `start` on into tensors shaped like the parameters."""
-        stop = start + len(values)
+        stop, values = start + len(values), self._device.upload(values)
         for part, parameter, tensor in zip(self.parts, self.parameters, into, strict=True):
             first, last = max(part.start, start), min(part.stop, stop)
             if first < last:
@@ -84,12 +93,13 @@ class CentralOptimiser:
         self.own_updates = 0
         """Updates of the store that were this learner's."""
 
-    def step(self, learning_rate: float, gradient_scale: float = 1.0) -> None:
+    def step(self, learning_rate: float, gradient_scale: Metric = 1.0) -> None:
         raise NotImplementedError
 
-    def take_gradient(self, gradient_scale: float) -> None:
-        self.flat.gathered([each.grad for each in self.flat.parameters], self.gradient)
-        scale([self.gradient], gradient_scale)
+    def take_gradient(self, gradient_scale: Metric) -> None:
+        gradients = [each.grad for each in self.flat.parameters]
+        scale([each for each in gradients if each is not None], gradient_scale)
+        self.flat.gathered(gradients, self.gradient)
         if not torch.isfinite(self.gradient).all():
             raise NotFiniteGradientError("the gradient holds infinities or what is no number")
 
@@ -167,7 +177,7 @@ class ChunkedStep(CentralOptimiser):
         gradient = self.part(self.gradient, chunk)
         return optimiser_of(chunk.parameters, gradient, chunk.memories, pieces, settings)
 
-    def step(self, learning_rate: float, gradient_scale: float = 1.0) -> None:
+    def step(self, learning_rate: float, gradient_scale: Metric = 1.0) -> None:
         self.take_gradient(gradient_scale)
         self._rate = learning_rate
         self.visit(self._update)
@@ -209,7 +219,7 @@ class MultiStepAdam(CentralOptimiser):
         self._num_steps = 0
         self._seen: dict[int, int] = {}  # updates of each chunk at the last merge
 
-    def step(self, learning_rate: float, gradient_scale: float = 1.0) -> None:
+    def step(self, learning_rate: float, gradient_scale: Metric = 1.0) -> None:
         self.take_gradient(gradient_scale)
         beta, square_beta = self._betas
         self._sum.mul_(beta).add_(self.gradient)

@@ -6,8 +6,7 @@ Knows no algorithm and no store.
 
 `apply` is the one place of backward, all-reduce, clipping and step, so their order cannot differ
 between algorithms; published and central parameters use its two halves, `gradients` and `step`. It
-waits for a device only to clip: a norm that is not known yet stays a tensor, read when a row is
-written.
+waits for no device: a norm that is not known yet, and the clip by it, stay tensors.
 """
 
 from __future__ import annotations
@@ -24,6 +23,7 @@ from torch import Tensor, nn
 from torch.nn.utils import get_total_norm
 
 from .._native import squared_norm
+from ..devices import beside
 from ..errors import UserError
 from ..interfaces import Metric
 from ..native_arrays import gapless_spans
@@ -127,7 +127,9 @@ class LocalParameters:
             for name, parameters in trainable_groups(network).items()
         }
         target = copy.deepcopy(network).requires_grad_(False) if with_target else None
-        self._views = Views(live=network, target=target, state=dict(algorithm_state or {}))
+        weight = next(network.parameters())
+        own = {name: beside(value, weight) for name, value in (algorithm_state or {}).items()}
+        self._views = Views(live=network, target=target, state=own)
 
     @property
     def groups(self) -> Mapping[str, Group]:
@@ -237,9 +239,8 @@ class LocalParameters:
             group.optimiser.load(state["optimisers"][name])
         self.version = state["version"]
         self.target_version = state["target_version"]
-        device = next(self.network.parameters()).device
-        kept = {name: value.to(device, copy=True) for name, value in state["algorithm"].items()}
-        self._replace_state(kept)
+        weight = next(self.network.parameters())
+        self._replace_state({n: beside(value, weight) for n, value in state["algorithm"].items()})
 
 
 def named(norms: Mapping[str, Metric]) -> dict[str, Metric]:
@@ -257,10 +258,15 @@ def total_norm(gradients: Sequence[Tensor]) -> Metric:
     return single(math.sqrt(squared_norm(spans)))
 
 
-def clip_factor(norm: Metric, max_grad_norm: float | None) -> float:
-    """What shortens a gradient of this norm to the largest one, with the numbers of PyTorch."""
+def clip_factor(norm: Metric, max_grad_norm: float | None) -> Metric:
+    """What shortens a gradient of this norm to the largest one, with the numbers of PyTorch.
+
+    Of a norm that a device computes a tensor on that device.
+    """
     if not max_grad_norm:
         return 1.0
+    if isinstance(norm, Tensor) and not norm.is_cpu:
+        return (max_grad_norm / (norm + 1e-6)).clamp(max=1.0)
     length, largest = float(norm), single(max_grad_norm)
     if length < largest:
         return 1.0

@@ -21,6 +21,8 @@ import torch
 from torch import Tensor
 
 from .._native import rmsprop
+from ..devices import beside
+from ..interfaces import Metric
 from ..native_arrays import Span, is_gapless, spans
 from ..records import State
 from ..schedules import Constant, Linear, Schedule, WarmUp
@@ -176,7 +178,7 @@ class TorchSettings(RateSettings):
 class Optimiser(Protocol):
     """Changes its parameters by their gradients; parameters without one stay as they are."""
 
-    def step(self, learning_rate: float, gradient_scale: float = 1.0) -> None:
+    def step(self, learning_rate: float, gradient_scale: Metric = 1.0) -> None:
         """Takes every gradient times `gradient_scale`; what `.grad` holds afterwards is open."""
 
     def adopt(self, memories: Mapping[str, Sequence[Tensor]]) -> None:
@@ -209,7 +211,7 @@ class RMSProp:
         """Of squares and means, which stay where they are until others are adopted."""
         return (spans(self.square), spans(self.mean)) if self._fused else ([], [])
 
-    def step(self, learning_rate: float, gradient_scale: float = 1.0) -> None:
+    def step(self, learning_rate: float, gradient_scale: Metric = 1.0) -> None:
         moved = [i for i, each in enumerate(self.parameters) if each.grad is not None]
         if not moved:
             return
@@ -217,7 +219,8 @@ class RMSProp:
         if self._fused and all(map(self._in_order, moved, gradients)):
             self._step_in_one_pass(moved, gradients, learning_rate, gradient_scale)
         else:
-            self._step_in_whole_arrays(moved, gradients, learning_rate, gradient_scale)
+            scale(gradients, gradient_scale)
+            self._step_in_whole_arrays(moved, gradients, learning_rate)
 
     def _in_order(self, place: int, gradient: Tensor) -> bool:
         """Whether raw memory pairs the right numbers."""
@@ -228,7 +231,7 @@ class RMSProp:
         moved: list[int],
         gradients: list[Tensor],
         learning_rate: float,
-        gradient_scale: float,
+        gradient_scale: Metric,
     ) -> None:
         settings, (square, mean) = self.settings, self._memory_spans
         parameters = [self.parameters[i] for i in moved]
@@ -241,19 +244,14 @@ class RMSProp:
             settings.epsilon,
             settings.epsilon_inside_root,
             learning_rate,
-            gradient_scale,
+            float(gradient_scale),
         )
         torch.autograd.graph.increment_version(parameters)
 
     @torch.no_grad()
     def _step_in_whole_arrays(
-        self,
-        moved: list[int],
-        gradients: list[Tensor],
-        learning_rate: float,
-        gradient_scale: float,
+        self, moved: list[int], gradients: list[Tensor], learning_rate: float
     ) -> None:
-        scale(gradients, gradient_scale)
         denominators = self._denominators(moved, gradients)
         parameters = [self.parameters[i] for i in moved]
         torch._foreach_addcdiv_(parameters, gradients, denominators, value=-learning_rate)
@@ -318,7 +316,7 @@ class TorchOptimiser:
         ]
 
     @torch.no_grad()
-    def step(self, learning_rate: float, gradient_scale: float = 1.0) -> None:
+    def step(self, learning_rate: float, gradient_scale: Metric = 1.0) -> None:
         scale([grad for each in self.parameters if (grad := each.grad) is not None], gradient_scale)
         for each in self.parameters:
             # The fused kernel walks raw memory and would pair the wrong numbers in silence.
@@ -369,8 +367,9 @@ def memories(settings: OptimiserSettings) -> dict[str, float]:
     return dict.fromkeys((STEP, "exp_avg", *squares), 0.0)
 
 
-def scale(gradients: list[Tensor], factor: float) -> None:
-    if factor != 1.0:
+def scale(gradients: list[Tensor], factor: Metric) -> None:
+    """Times a number; a tensor on the gradients' device is not read, so nothing waits."""
+    if isinstance(factor, Tensor) or factor != 1.0:
         torch._foreach_mul_(gradients, factor)
 
 
@@ -387,7 +386,7 @@ def _copied(value: Any) -> Any:
 def like(parameter: Tensor, value: Tensor) -> Tensor:
     """A copy on the parameter's device and, where it has its shape, in its memory order."""
     if value.shape != parameter.shape:
-        return value.to(parameter.device, copy=True)
+        return beside(value, parameter)
     return torch.empty_like(parameter, requires_grad=False).copy_(value)
 
 

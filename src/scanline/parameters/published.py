@@ -100,7 +100,7 @@ class Published:
 
         A loss that is no finite number is refused: the weights stay as they are.
         """
-        if not all(bool(torch.isfinite(loss)) for loss in losses.values()):
+        if any(loss.is_cpu and not bool(torch.isfinite(loss)) for loss in losses.values()):
             rate = self.parameters.learning_rate(agent_steps)
             raise not_finite(losses, self.version, rate)
         gradients = self.parameters.gradients(views, losses)
@@ -148,8 +148,10 @@ class Published:
     def _alias(self) -> Snapshot:
         """A network of its own whose parameters are the same memory."""
         made, network = self._copy(), self.parameters.network
-        for mine, own in zip(made.views.live.parameters(), network.parameters(), strict=True):
-            mine.data = own.data
+        for name, own in network.named_parameters():
+            module, _, last = name.rpartition(".")
+            shared = torch.nn.Parameter(own.detach(), own.requires_grad)
+            setattr(made.views.live.get_submodule(module), last, shared)
         return made
 
     def state(self) -> State:

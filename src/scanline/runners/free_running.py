@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -29,7 +29,7 @@ from ..records import Batch, EpisodeEnd, Experience, Slot, State, Views
 from ..runs.clock import OTHER, TimeSplit
 from ..runs.controller import Controller, ControllerSettings, Counts
 from ..runs.lags import Lags
-from ..runs.progress import Progress
+from ..runs.progress import Progress, mean, numbers
 from ..runs.thread_counters import ThreadCounters
 from ..runs.wrappers import Wrapper
 from ..threads import Heartbeats, StuckError, WorkerThreads
@@ -131,7 +131,7 @@ class Tally:
 
     def _clear(self) -> None:
         self._updates, self._lags = 0, Lags()
-        self._sums: dict[str, tuple[float, int]] = {}
+        self._values: defaultdict[str, list[Metric]] = defaultdict(list)
 
     def goes_on(self) -> bool:
         return True
@@ -148,18 +148,17 @@ class Tally:
         with self._lock:
             self._updates += 1
             for name, value in {**metrics, **norms}.items():
-                total, count = self._sums.get(name, (0.0, 0))
                 if name.startswith("charts/"):
-                    total, count = 0.0, 0
-                self._sums[name] = (total + float(value), count + 1)
+                    self._values[name].clear()
+                self._values[name].append(value)
 
     def taken(self) -> tuple[int, dict[str, float], Lags]:
         """Updates, means of their metrics, and lags, since the last call."""
         with self._lock:
-            means = {name: total / count for name, (total, count) in self._sums.items()}
-            found = self._updates, means, self._lags
+            values, found = self._values, (self._updates, self._lags)
             self._clear()
-        return found
+        means = {name: mean(numbers(each)) for name, each in values.items()}
+        return found[0], means, found[1]
 
 
 class LearnedStore:

@@ -43,7 +43,12 @@ MAY_DIFFER = frozenset(
 """Last parts of the names of settings that a resumed run may change: none touches learning. An
 edited recipe file shows in the versions, another device in what a checkpoint depends on."""
 
-_ADDED = (Difference("run.init", ABSENT, None),)
+_ADDED = (
+    Difference("run.init", ABSENT, None),
+    Difference("run.precision", ABSENT, "float32"),
+    Difference("run.compile", ABSENT, False),
+    Difference("recipe.store.replay_place", ABSENT, "auto"),
+)
 """Settings that older records lack and whose present value changes nothing."""
 
 

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from ..devices import download
 from ..interfaces import Metric
 from ..machine import used_memory_bytes
 from ..records import EpisodeEnd, Slot, State
@@ -151,7 +152,7 @@ class Progress:
     def count_slot(self, slot: Slot) -> None:
         """Counts a collected rollout's agent steps and logs its policy lag, in updates."""
         self.advance(slot.num_steps * slot.agent_steps_per_step)
-        self._keep("perf/policy_lag", self.updates - _mean(slot.version.tolist()))
+        self._keep("perf/policy_lag", self.updates - mean(slot.version.tolist()))
 
     def count_update(self, metrics: Mapping[str, Metric]) -> None:
         """Counts one update and keeps its metrics."""
@@ -230,7 +231,11 @@ class Progress:
             "updates": self.updates,
             "episodes": self.episodes,
             "scores": self.scores.state(),
-            "metrics": {key: _stack(values) for key, values in self._metrics.items()},
+            "metrics": {
+                # Float64, so that a checkpoint between two rows changes no digit of the mean.
+                key: torch.tensor(numbers(values), dtype=torch.float64)
+                for key, values in self._metrics.items()
+            },
             "num_rows": self._num_rows,
             "last_row_at": self._last_row_at,
             "turn": None if self.turn is None else asdict(self.turn),
@@ -246,7 +251,7 @@ class Progress:
         self.turn = turn_of(state)
 
     def _row(self) -> dict[str, float | int | None]:
-        means = {key: _mean(_stack(values).tolist()) for key, values in self._metrics.items()}
+        means = {key: mean(numbers(values)) for key, values in self._metrics.items()}
         return {
             "agent_steps": self.agent_steps,
             "raw_frames": self.raw_frames,
@@ -270,7 +275,7 @@ class Progress:
             "perf/updates_per_second": updates_per_second,
             **{f"perf/time_{part}": seconds for part, seconds in split.items()},
             "perf/memory_bytes": used_memory_bytes(),
-            **{name: _mean(values) for name, values in sorted(self._rates.items())},
+            **{name: mean(values) for name, values in sorted(self._rates.items())},
         }
 
 
@@ -280,12 +285,14 @@ def turn_of(state: State) -> Turn | None:
     return None if turn is None else Turn(**turn)
 
 
-def _stack(values: Sequence[Metric]) -> Tensor:
-    """Float64, so that a checkpoint between two rows changes no digit of the mean."""
-    tensors = [v if isinstance(v, Tensor) else torch.tensor(v, dtype=torch.float64) for v in values]
-    return torch.stack(tensors).to("cpu", torch.float64)
+def numbers(values: Sequence[Metric]) -> list[float]:
+    """The values as plain numbers; those that are on a device come in one download."""
+    there = [v for v in values if isinstance(v, Tensor) and not v.is_cpu]
+    brought = iter(download(torch.stack(there)).tolist() if there else ())
+    is_there = (isinstance(v, Tensor) and not v.is_cpu for v in values)
+    return [next(brought) if far else float(v) for v, far in zip(values, is_there, strict=True)]
 
 
-def _mean(values: list[float]) -> float:
+def mean(values: list[float]) -> float:
     """One order of summation, whatever the number of torch threads."""
     return sum(values) / len(values)

@@ -16,13 +16,14 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from .. import random
+from ..devices import HOST, Device, download
 from ..engines.interface import Engine, EngineError
 from ..interfaces import BuildContext, Policy
 from ..records import Array, EpisodeEnd, Slot, State, to_array
@@ -88,7 +89,7 @@ class DynamicSettings:
         return self.rollout_agent_steps
 
     def build(self, context: BuildContext) -> DynamicSampler:
-        return DynamicSampler(context.engine, self, context.seed)
+        return DynamicSampler(context.engine, self, context.seed, context.device)
 
     def check(self, store: SegmentSettings) -> None:
         """Refuses a queue that can never hold what an update needs."""
@@ -108,9 +109,13 @@ class Segment:
         self.targets = [scratch.step_arrays(slot, t, envs) for t in range(slot.num_steps)]
         """Where the engine writes each step."""
         self.first, self.last = StackState.of(slot, 0), StackState.of(slot, slot.num_steps)
-        self.actions, self.version = to_array(slot.actions), to_array(slot.version)
-        self.columns = {name: to_array(column) for name, column in slot.columns.items()}
-        self._frames, self._depth = to_array(slot.frames), to_array(slot.depth)
+        self.actions, self.version = to_array(slot.host.actions), to_array(slot.version)
+        is_there = slot.staging is not None
+        self.columns: dict[str, Any] = {
+            name: column if is_there else to_array(column) for name, column in slot.columns.items()
+        }
+        """Arrays of the host, or tensors of the slot's device."""
+        self._frames, self._depth = to_array(slot.host.frames), to_array(slot.depth)
 
     def observe(self, t: int, out: Array) -> None:
         """Writes the observations [b, S, *frame] before step t."""
@@ -125,7 +130,8 @@ class Decision(NamedTuple):
     """What a policy with so many updates has decided for one agent."""
 
     actions: Array  # [b]
-    columns: dict[str, Array]  # each [b, ...]
+    actions_there: Tensor  # [b], where the policy is
+    columns: dict[str, Any]  # each [b, ...]: arrays of the host, or tensors of a device
     version: int
 
 
@@ -145,8 +151,10 @@ class Agent:
 class DynamicSampler:
     """Agents of one engine. `receive` is for one thread, `collect` for any number."""
 
-    def __init__(self, engine: Engine, settings: DynamicSettings, seed: int) -> None:
-        self.engine, self.settings, self._seed = engine, settings, seed
+    def __init__(
+        self, engine: Engine, settings: DynamicSettings, seed: int, device: Device = HOST
+    ) -> None:
+        self.engine, self.settings, self._seed, self._device = engine, settings, seed, device
         self._size = settings.envs_per_agent
         self._all = slice(0, self._size)
         self._scratch = Scratch.allocate(engine.spaces, self._size)  # of the receiving thread
@@ -187,6 +195,7 @@ class DynamicSampler:
             before = self._scratch.step_arrays(into, -1, self._all)
             self.engine.reset(group, before)
             self._scratch.keep_starts(into, -1, self._all, before.depth)
+            into.upload_frames(-1)
             self._ask(group)
 
     def receive(self, timeout_seconds: float) -> None:
@@ -200,6 +209,7 @@ class DynamicSampler:
             agent = self._agents[group]
             arrays = agent.segment.targets[agent.t]
             self.engine.recv(group, arrays)
+            agent.segment.slot.upload_frames(agent.t)
             if arrays.truncated.any():
                 self._scratch.keep_finals(agent.segment.slot, agent.t, self._all, arrays.truncated)
             self._scratch.keep_starts(agent.segment.slot, agent.t, self._all, arrays.depth)
@@ -253,9 +263,10 @@ class DynamicSampler:
         agents = [self._agents[group] for group in groups]
         num_draws = policy.draws_per_step
         uniforms = torch.cat([agent.draws.at(agent.env_steps, num_draws) for agent in agents])
-        acted = policy(self._observations(agents), uniforms, self.agent_steps)
-        actions = to_array(acted.actions)
-        columns = {name: to_array(column) for name, column in acted.columns.items()}
+        acted = policy(self._observations(agents), self._device.upload(uniforms), self.agent_steps)
+        actions, columns = download(acted.actions), dict[str, Any](acted.columns)
+        if self._device.is_host:
+            columns = {name: to_array(column) for name, column in columns.items()}
         version = policy.version
         waited_seconds = sum(time.perf_counter() - each.ready_seconds for each in agents)
         with self._counting:
@@ -264,7 +275,7 @@ class DynamicSampler:
         for place, (group, agent) in enumerate(zip(groups, agents, strict=True)):
             rows = slice(place * self._size, (place + 1) * self._size)
             own = {name: column[rows] for name, column in columns.items()}
-            decision = Decision(actions[rows], own, version)
+            decision = Decision(actions[rows], acted.actions[rows], own, version)
             if agent.t == agent.segment.slot.num_steps:
                 agent.next = decision
                 self._full.append(group)
@@ -274,6 +285,8 @@ class DynamicSampler:
     def _act(self, group: int, agent: Agent, decision: Decision) -> None:
         segment, t = agent.segment, agent.t
         segment.actions[t], segment.version[t] = decision.actions, decision.version
+        if segment.slot.staging is not None:
+            segment.slot.actions[t] = decision.actions_there
         for name, stored in segment.columns.items():
             stored[t] = decision.columns[name]
         self.engine.send(group, decision.actions)
@@ -282,7 +295,9 @@ class DynamicSampler:
         self._sent.release()
 
     def _observations(self, agents: Sequence[Agent]) -> Tensor:
-        """What all environments of these agents see, [N, S, *frame]."""
+        """What all environments of these agents see, [N, S, *frame], where the policy is."""
+        if not self._device.is_host:
+            return torch.cat([agent.segment.slot.observation(agent.t) for agent in agents])
         spaces = self.engine.spaces
         shape = (len(agents), self._size, *spaces.observation_shape)
         found = np.empty(shape, spaces.frame_dtype)
@@ -296,10 +311,13 @@ class DynamicSampler:
         assert agent.next is not None
         old, new, decision = agent.segment, self._segment(into), agent.next
         old.last.copy_to(new.first)
-        into.finals.clear()
+        into.host.finals.clear()
         into.last = {}
         slot = old.slot
-        slot.last = {n: torch.from_numpy(c.copy()) for n, c in decision.columns.items()}
+        if slot.staging is not None:
+            into.frames[: slot.stack] = slot.frames[slot.num_steps :]
+            slot.upload_steps()
+        slot.last = {n: torch.as_tensor(c).clone() for n, c in decision.columns.items()}
         slot.agent_steps = self.agent_steps - slot.actions.numel()
         agent.segment, agent.t, agent.next = new, 0, None
         self._act(group, agent, decision)

@@ -23,6 +23,7 @@ from torch import Tensor
 
 from .. import random
 from ..carried import Column, masked
+from ..devices import HOST, Device, download
 from ..engines.interface import Engine
 from ..interfaces import BuildContext, Policy
 from ..records import Array, EpisodeEnd, Slot, State, StepArrays, to_array
@@ -108,7 +109,7 @@ class SamplingSettings:
 
     def build(self, context: BuildContext) -> LockstepSampler:
         decorrelation = (self.decorrelation_agent_steps, self.decorrelation_draw)
-        around = (context.mark, decorrelation, context.carried)
+        around = (context.mark, decorrelation, context.carried, context.device)
         return LockstepSampler(context.engine, context.seed, *around)
 
 
@@ -122,22 +123,29 @@ class LockstepSampler:
         mark: Mark = lambda part: None,
         decorrelation: tuple[int, DecorrelationDraw] = (0, "up-to"),
         carried: Mapping[str, Column] = MappingProxyType({}),
+        device: Device = HOST,
     ) -> None:
         """`decorrelation`: random agent steps before a run begins, and how many are played;
-        `carried`: what the policy's network carries from step to step."""
+        `carried`: what the policy's network carries from step to step; `device`: of the slots and
+        of the policy."""
         self._decorrelation, self._carried = decorrelation, carried
-        self._engine, self._seed, self._mark = engine, seed, mark
+        self._engine, self._seed, self._mark, self._device = engine, seed, mark, device
         self._deferred = engine if isinstance(engine, DeferredResetEngine) else None
         settings, spaces = engine.settings, engine.spaces
         self._num_envs, size = settings.num_envs, settings.group_size
         self._groups = [slice(g * size, (g + 1) * size) for g in range(settings.num_groups)]
         self._env_ids = settings.first_env_id + np.arange(self._num_envs)
-        self._draws = [random.EnvStream(seed, "act", self._env_ids[envs]) for envs in self._groups]
+        self._draws = [
+            random.EnvStream(seed, "act", self._env_ids[envs], device) for envs in self._groups
+        ]
         self._episodes = Episodes(self._num_envs)
         self._env_steps = 0
         self.games_go_on = True
         """Whether the games in play are those of the state that was loaded."""
-        self._newest = StackState.of(Slot.allocate(spaces, 0, self._num_envs, {}, carried), 0)
+        newest = Slot.allocate(spaces, 0, self._num_envs, {}, carried, device)
+        self._newest, self._newest_there = StackState.of(newest, 0), newest.frames
+        self._is_up = device.is_host
+        """Whether the device has the newest frames, too."""
         self._scratch = Scratch.allocate(spaces, self._num_envs)
         self._views: WeakKeyDictionary[Slot, RolloutViews] = WeakKeyDictionary()
 
@@ -166,6 +174,7 @@ class LockstepSampler:
         starts = self._starts(decorrelation_agent_steps, decorrelation_draw)
         self._decorrelate(scratch, arrays, decorrelation_agent_steps, starts)
         StackState.of(scratch, 1).copy_to(self._newest)
+        self._is_up = self._device.is_host
 
     def abandon(self) -> None:
         """Starts new games in place of those in play, which will never end."""
@@ -224,6 +233,10 @@ class LockstepSampler:
             self._deferred.end_rollout()
         self._count(into, views)
         views.last.copy_to(self._newest)
+        if into.staging is not None:
+            into.upload_steps()
+            self._newest_there.copy_(into.frames[into.num_steps :])
+            self._is_up = True
         self._mark("other")
         return into
 
@@ -239,22 +252,23 @@ class LockstepSampler:
             acted = policy(observations, uniforms, agent_steps)
         else:
             acted = policy(observations, uniforms, agent_steps, view.carried)
-        actions = to_array(acted.actions)
+        actions = download(acted.actions)
         self._mark("environment")
         self._engine.send(view.group, actions, view.arrays)
         # What can wait does so until the engine is at work.
-        view.keep(actions, acted, policy.version)  # acting may have found newer weights
+        view.keep(acted, actions, policy.version)  # acting may have found newer weights
 
     def _receive(self, slot: Slot, view: StepView) -> None:
         truncated, envs = view.arrays.truncated, view.envs
         self._engine.recv(view.group, view.arrays)
+        slot.upload_frames(view.t, envs)
         if True in truncated.tobytes():
             self._scratch.keep_finals(slot, view.t, envs, truncated)
         self._scratch.keep_starts(slot, view.t, envs, view.arrays.depth)
         if self._carried:
-            self._forget(slot.ends(view.t, envs), view)
+            self._forget(self._device.upload(slot.host.ends(view.t, envs)), view)
         if self._deferred is not None:
-            slot.note_playing(view.t, envs, self._deferred.playing[envs])
+            slot.host.note_playing(view.t, envs, self._deferred.playing[envs])
 
     def _forget(self, ended: Tensor, view: StepView) -> None:
         """Where a return has ended [b], what is carried into the next step is initial."""
@@ -264,14 +278,24 @@ class LockstepSampler:
     def _count(self, slot: Slot, views: RolloutViews) -> None:
         """Counts the slot's steps, all together: between other work each would cost many times."""
         self._env_steps += slot.num_steps
-        valid = None if slot.valid is None else to_array(slot.valid)
+        valid = None if slot.host.valid is None else to_array(slot.host.valid)
         self._episodes.note_steps(views.raw_reward, views.terminated | views.truncated, valid)
 
     def _begin(self, slot: Slot, views: RolloutViews) -> None:
         if self._deferred is not None:
             self._begin_held(self._deferred)
         self._newest.copy_to(views.first)
-        slot.finals.clear()
+        slot.host.finals.clear()
+        if slot.staging is not None:
+            self._begin_there(slot, slot.staging)
+
+    def _begin_there(self, slot: Slot, host: Slot) -> None:
+        """The newest frames begin the slot on its device; they go up only if it has them not."""
+        first = slot.frames[: slot.stack]
+        if self._is_up:
+            first.copy_(self._newest_there)
+        else:
+            self._device.upload_into(first, host.frames[: slot.stack])
 
     def _begin_held(self, deferred: DeferredResetEngine) -> None:
         """Environments that were held begin with the first frames of their new games."""
@@ -281,6 +305,7 @@ class LockstepSampler:
             self._newest.depth[env], self._scratch.lives[env] = 1, start.lives[0]
             for name, state in self._newest.carried.items():
                 state[env] = self._carried[name].initial
+            self._is_up = self._device.is_host
             if self._engine.spaces.num_start_frames:
                 frames = torch.from_numpy(start.start_frames)
                 self._newest.starts.append(0, torch.tensor([env]), frames)
@@ -330,6 +355,7 @@ class LockstepSampler:
         self._newest.starts.load(state["starts"])
         for name, carried in self._newest.carried.items():
             carried.copy_(state["carried"][name])
+        self._is_up = self._device.is_host
         self._engine.restore(state["environments"])
 
     def _check_starts(self, starts: State, depth: Array) -> None:

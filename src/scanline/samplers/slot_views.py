@@ -30,6 +30,7 @@ class StepView:
     envs: slice
     observation_view: stacks.ObservationView
     actions: Array  # [b] int64
+    actions_there: Tensor | None  # [b] int64 on the slot's device, where that is not the host
     columns: dict[str, Tensor]  # each [b, ...]
     version: Array  # [1] int64, shared by all environments of the slot
     arrays: StepArrays
@@ -37,9 +38,11 @@ class StepView:
     """What a network with memory carries into the step; None for others."""
     carried_after: dict[str, Tensor]  # each [b, ...], into the next step
 
-    def keep(self, actions: Array, acted: Acted, version: int) -> None:
-        """Writes what a policy with so many updates has decided."""
+    def keep(self, acted: Acted, actions: Array, version: int) -> None:
+        """Writes what a policy with so many updates has decided; the actions on both sides."""
         self.actions[:] = actions
+        if self.actions_there is not None:
+            self.actions_there.copy_(acted.actions)
         for name, stored in self.columns.items():
             stored.copy_(acted.columns[name].detach())
         for name, after in self.carried_after.items():
@@ -62,7 +65,8 @@ class StackState:
 
     @classmethod
     def of(cls, slot: Slot, t: int) -> StackState:
-        frames = to_array(slot.frames[t : t + slot.stack])
+        """Of the host's side; what is carried, where the network is."""
+        frames = to_array(slot.host.frames[t : t + slot.stack])
         carried = {name: each[t] for name, each in slot.carried.items()}
         return cls(frames, to_array(slot.depth[t]), slot.starts, t, carried)
 
@@ -95,6 +99,7 @@ class Scratch:
 
     def step_arrays(self, slot: Slot, t: int, envs: slice) -> StepArrays:
         """Where the engine writes step t of these environments."""
+        slot = slot.host
 
         def view(tensor: Tensor) -> Array:
             return to_array(tensor[envs])
@@ -119,7 +124,8 @@ class Scratch:
             group=group,
             envs=envs,
             observation_view=slot.observation_view(t, envs),
-            actions=to_array(slot.actions[t, envs]),
+            actions=to_array(slot.host.actions[t, envs]),
+            actions_there=None if slot.staging is None else slot.actions[t, envs],
             columns={name: column[t, envs] for name, column in slot.columns.items()},
             version=to_array(slot.version[t : t + 1]),
             arrays=self.step_arrays(slot, t, envs),
@@ -135,7 +141,8 @@ class Scratch:
             slot.starts.append(t + 1, torch.from_numpy(new), frames)
 
     def keep_finals(self, slot: Slot, t: int, envs: slice, truncated: Array) -> None:
-        """Builds the true last observations of truncated episodes."""
+        """Builds the true last observations of truncated episodes, on the host's side."""
+        slot = slot.host
         ended = np.flatnonzero(truncated) + envs.start
         numbers, last = torch.from_numpy(ended), torch.from_numpy(self.final_frame[ended])
         frames = torch.cat([slot.frames[t + 1 : t + slot.stack, numbers], last[None]])
@@ -164,7 +171,7 @@ class RolloutViews:
                 for t in range(slot.num_steps)
             ],
             last=StackState.of(slot, slot.num_steps),
-            raw_reward=to_array(slot.raw_reward),
-            terminated=to_array(slot.terminated),
-            truncated=to_array(slot.truncated),
+            raw_reward=to_array(slot.host.raw_reward),
+            terminated=to_array(slot.host.terminated),
+            truncated=to_array(slot.host.truncated),
         )

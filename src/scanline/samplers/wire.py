@@ -59,22 +59,24 @@ class SlotReceiver:
         self._newest = StackState.of(Slot.allocate(spaces, 0, num_envs, {}), 0)
 
     def unpack(self, message: Message, slot: Slot) -> None:
-        """Fills everything but the slot's count of agent steps."""
+        """Fills everything but the slot's count of agent steps, on both of its sides."""
+        host = slot.host
         if "first_frames" in message:
             slot.starts.clear()
-            slot.frames[: slot.stack] = torch.from_numpy(message["first_frames"].copy())
+            host.frames[: slot.stack] = torch.from_numpy(message["first_frames"].copy())
             slot.depth[0] = torch.from_numpy(message["first_depth"].copy())
         else:
             self._newest.copy_to(StackState.of(slot, 0))
-        self._unpack_frames(message, slot)
+        self._unpack_frames(message, host)
         for name in _STEPS:
-            to_array(getattr(slot, name))[:] = message[name]
+            to_array(getattr(host, name))[:] = message[name]
         for name, column in slot.columns.items():
-            to_array(column)[:] = message[f"column/{name}"]
+            column.copy_(torch.from_numpy(message[f"column/{name}"].copy()))
         to_array(slot.depth)[1:] = message["depth"]
-        slot.finals.clear()
-        _add(slot.finals, message, "finals")
+        host.finals.clear()
+        _add(host.finals, message, "finals")
         _add(slot.starts, message, "starts")
+        slot.upload()
         StackState.of(slot, slot.num_steps).copy_to(self._newest)
 
     def _unpack_frames(self, message: Message, slot: Slot) -> None:

@@ -19,10 +19,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ..devices import HOST, Device, PackedArrays
 from ..records import Array, Batch, Spaces, to_array
 from .ring import GOES_ON, TERMINAL, TRUNCATED, FramePool, Ring
 from .sampling import Draw, Rule
 
+Shapes = dict[str, tuple[tuple[int, ...], torch.dtype]]
+"""Shape and type of arrays by name."""
 _NOT_GIVEN = {"frame", "depth", "reward", "end"}
 """Columns of the ring that a batch carries in another form."""
 
@@ -73,27 +76,40 @@ class NStep:
         into.discount[into.end == TERMINAL] = 0.0
 
 
-class Gather:
-    """The arrays of one batch: valid until the next one is read."""
+class BatchSide:
+    """Memory of one batch: NumPy writes it, and it goes to the learner's device in one piece."""
 
-    def __init__(
+    def __init__(self, device: Device, shapes: Shapes) -> None:
+        self.packed = PackedArrays(device, shapes)
+        self.host = {name: to_array(array) for name, array in self.packed.host.items()}
+        if "pair" in self.host:
+            pair = self.host["pair"]
+            self.planes = pair.reshape(-1, int(np.prod(pair.shape[3:])))
+
+
+class Gather:
+    """Reads batches, each valid until the next but one is read, on a CPU until the next one.
+
+    The learner may still be at one batch when the next one is read and goes up: of a device there
+    are two sides that take turns.
+    """
+
+    def __init__(  # noqa: PLR0913 (each is a choice of its own)
         self,
         ring: Ring,
         pools: Mapping[str, FramePool],
         spaces: Spaces,
         n_step: NStep,
-        batch_size: int,
+        num_rows: int,
         is_pair: bool = True,
+        device: Device = HOST,
     ) -> None:
         """`is_pair`: whether what is n steps later is read too."""
+        self.device, self.num_rows = device, num_rows
         self._ring, self._pools, self._n_step = ring, pools, n_step
         self._padding, self._num_start_frames = spaces.stack_padding, spaces.num_start_frames
-        n, stack, size = n_step.n_step, spaces.stack, batch_size
-        dtype = getattr(torch, spaces.frame_dtype)
-        sides = 2 if is_pair else 1
-        pair = torch.empty((sides, size, *spaces.observation_shape), dtype=dtype)
-        self.observations, self.next_observations = pair[0], pair[-1]  # each [N, S, *frame]
-        self._pair, self._planes = to_array(pair), to_array(pair.view(sides * size * stack, -1))
+        n, stack, size, sides = n_step.n_step, spaces.stack, num_rows, 2 if is_pair else 1
+        self._shape = (sides, size, *spaces.observation_shape)
         self.sums = Sums.allocate(size)
         self._ahead = (np.arange(n) * ring.layout.num_envs)[:, None]
         self._path = np.zeros((n, size), np.int64)
@@ -105,29 +121,59 @@ class Gather:
         self._ages = np.zeros((sides, size, stack), np.int64)
         self._addresses = np.zeros((sides, size, stack), np.int64)
         self._missing = np.zeros((sides, size, stack), np.bool_)
-        stored = {
-            name: torch.zeros((size, *array.shape[2:]), dtype=array.dtype)
-            for name, array in ring.arrays.items()
-            if name not in _NOT_GIVEN and not name.startswith("carried/")
-        }
-        self._stored = {name: to_array(column) for name, column in stored.items()}
-        self.actions = stored.pop("action")
-        self.columns: Mapping[str, Tensor] = {
-            "reward": torch.from_numpy(self.sums.reward),
-            "discount": torch.from_numpy(self.sums.discount),
-            **stored,
-        }
+        self._frames = to_array(ring.frames) if ring.place.is_host else None
+        given = ring.arrays.keys() - _NOT_GIVEN
+        self._stored = sorted(name for name in given if not name.startswith("carried/"))
+        shapes = self._shapes(getattr(torch, spaces.frame_dtype), size)
+        self._sides = [BatchSide(device, shapes) for _ in range(1 if device.is_host else 2)]
+        self._patches: list[tuple[Array, Array]] = []
 
-    def read(self, indices: Array) -> None:
-        """Fills every array for the steps at these indices."""
+    def _shapes(self, dtype: torch.dtype, size: int) -> Shapes:
+        """Frames where they are in host memory, else their addresses; and every column."""
+        arrays, numbers = self._ring.arrays, ((size,), torch.float32)
+        stored = {n: ((size, *arrays[n].shape[2:]), arrays[n].dtype) for n in self._stored}
+        planes = {"addresses": (self._shape[:3], torch.int64)}
+        if self._ring.place.is_host:
+            planes = {"pair": (self._shape, dtype)}
+        columns = ("reward", "discount", "weights")
+        return {**planes, **dict.fromkeys(columns, numbers), **stored}
+
+    def read(self, indices: Array, weights: Tensor | None) -> dict[str, Tensor]:
+        """The steps at these indices: `pair` [2, N, S, *frame], what is n steps later second, if at
+        all, and the columns [N, ...]."""
+        self._sides.append(side := self._sides.pop(0))
+        side.packed.begin()
         self._read_path(indices)
-        self._read_planes(indices)
+        self._address_planes(indices)
+        self._patches.clear()
         if self._num_start_frames:
             self._read_starts()
-        if len(self._pair) == 2:
+        if self._shape[0] == 2:
             self._read_finals(indices)
-        for name, column in self._stored.items():
-            self._take(name, indices, column)
+        for name in self._stored:
+            self._take(name, indices, side.host[name])
+        side.host["reward"][:], side.host["discount"][:] = self.sums.reward, self.sums.discount
+        if weights is not None:
+            side.host["weights"][:] = to_array(weights)
+        return self._sent(side)
+
+    def _sent(self, side: BatchSide) -> dict[str, Tensor]:
+        """The batch on the learner's device."""
+        if self._frames is not None:
+            addresses = self._addresses.reshape(-1)
+            np.take(self._frames, addresses, axis=0, out=side.planes, mode="clip")
+            for numbers, frames in self._patches:
+                side.planes[numbers] = frames
+            side.packed.upload()
+            return dict(side.packed.there)
+        side.host["addresses"][:] = self._addresses
+        side.packed.upload()
+        batch = dict(side.packed.there)
+        planes = self._ring.frames.index_select(0, batch.pop("addresses").view(-1))
+        for numbers, frames in self._patches:
+            planes.index_copy_(0, self.device.upload(numbers), self.device.upload(frames))
+        batch["pair"] = planes.view(self._shape)
+        return batch
 
     def _read_path(self, indices: Array) -> None:
         np.add(indices, self._ahead, out=self._path)
@@ -136,15 +182,13 @@ class Gather:
         self._take("end", self._path, self._ends)
         self._n_step.accumulate(self._rewards, self._ends, self.sums)
 
-    def _read_planes(self, indices: Array) -> None:
+    def _address_planes(self, indices: Array) -> None:
         layout = self._ring.layout
         self._indices[:] = indices
         self._indices[1:] += self.sums.span * layout.num_envs
         self._indices %= layout.size
         self._take("depth", self._indices, self._depths)
         self._address()
-        addresses = self._addresses.reshape(-1)
-        np.take(self._ring.frames, addresses, axis=0, out=self._planes, mode="clip")
 
     def _address(self) -> None:
         """Where every plane lies, by the padding rules of `stacks`."""
@@ -172,7 +216,7 @@ class Gather:
             if item.size:
                 first = self._indices[pair, item] - age * self._ring.layout.num_envs
                 starts = to_array(self._pools["start"].at(first % self._ring.layout.size))
-                self._pair[pair, item, : self._num_start_frames - age] = starts[:, age:]
+                self._patch(pair, item, starts[:, age:])
 
     def _read_finals(self, indices: Array) -> None:
         """Replaces what follows a truncated step: in the ring it is the next episode's start."""
@@ -180,7 +224,16 @@ class Gather:
         if cut.size:
             layout = self._ring.layout
             last = indices[cut] + (self.sums.span[cut] - 1) * layout.num_envs
-            self._pair[1, cut] = to_array(self._pools["final"].at(last % layout.size))
+            finals = to_array(self._pools["final"].at(last % layout.size))
+            self._patch(np.ones_like(cut), cut, finals)
+
+    def _patch(self, pair: Array, item: Array, frames: Array) -> None:
+        """Replaces the oldest planes of some observations by frames [n, k, *frame]."""
+        _, size, stack = self._shape[:3]
+        first = (pair * size + item) * stack
+        numbers = (first[:, None] + np.arange(frames.shape[1])).reshape(-1)
+        flat = np.ascontiguousarray(frames).reshape(len(numbers), -1)
+        self._patches.append((numbers, flat))
 
     @property
     def ends(self) -> Array:
@@ -202,25 +255,27 @@ class Reader:
     def __init__(self, gather: Gather, rule: Rule, first: Draw, batch_size: int) -> None:
         self.rule, self.num_draws = rule, 0
         self._gather, self._first = gather, first
-        self._indices = torch.zeros(batch_size, dtype=torch.int64)
+        self._indices = np.zeros(batch_size, np.int64)
 
     def draw(self, agent_steps: int) -> Batch:
         """One batch, keyed by the number of this draw."""
         draw = replace(self._first, number=self.num_draws, agent_steps=agent_steps)
-        indices = to_array(self._indices)
+        indices = np.zeros_like(self._indices)
         self.rule.draw(draw, indices)
-        self._gather.read(indices)
+        read = self._gather.read(indices, self.rule.weights)
         self.num_draws += 1
+        observations, next_observations = read.pop("pair")
+        weights = read.pop("weights")
         return Batch(
-            observations=self._gather.observations,
-            actions=self._gather.actions,
-            columns=self._gather.columns,
+            observations=observations,
+            actions=read.pop("action"),
+            columns=read,
             agent_steps=agent_steps,
             update=self.num_draws - 1,
             random=draw.random,
-            next_observations=self._gather.next_observations,
-            weights=self.rule.weights,
-            indices=self._indices,
+            next_observations=next_observations,
+            weights=None if self.rule.weights is None else weights,
+            indices=torch.from_numpy(indices),
         )
 
     def learn(self, indices: Array, priorities: Array) -> None:

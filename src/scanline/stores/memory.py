@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, get_args
 
+from ..devices import HOST, Device
 from ..memory import Share
 from ..records import Column, Spaces
 from .ring import RingLimits, column_bytes, step_columns
@@ -136,3 +137,14 @@ def replay_memory(
     """What a full replay takes."""
     sizes = sizes_of(spaces, shape, settings, columns or {})
     return sizes.share(settings.capacity_agent_steps, settings.capacity_bytes)
+
+
+ReplayPlace = Literal["auto", "host", "device"]
+
+
+def place_of(share: Share, device: Device, wanted: ReplayPlace) -> Device:
+    """Where a replay's frames are, which are nearly all of its bytes."""
+    if wanted not in get_args(ReplayPlace):
+        raise ValueError(f"replay_place={wanted!r} is unknown; use 'auto', 'host' or 'device'.")
+    fits = wanted != "auto" or share.num_bytes <= device.free_bytes / 2
+    return device if fits and wanted != "host" else HOST

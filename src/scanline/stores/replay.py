@@ -18,19 +18,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from ..choices import Updates
+from ..devices import HOST, Device, download
 from ..interfaces import BuildContext
 from ..memory import Share
-from ..records import Array, Batch, Column, Experience, Slot, Spaces, State, to_array
+from ..records import Batch, Column, Experience, Slot, Spaces, State, to_array
 from ..settings import at_least
 from .batches import NStep, Reader
-from .memory import ReplayShape, replay_memory, sizes_of
+from .memory import ReplayPlace, ReplayShape, place_of, replay_memory, sizes_of
 from .ring import (
     GOES_ON,
     TRUNCATED,
@@ -72,6 +73,9 @@ class ReplaySettings:
     """How the rewards that follow a step become one."""
     flush: Flush = "full"
     """What a commit makes visible: 'full', or the steps of 'completed' episodes only."""
+    replay_place: ReplayPlace = "auto"
+    """Where the replay's frames are: in the 'host' memory, from which batches go to the device; on
+    the 'device'; or 'auto', there if they fit into half of what is free."""
 
     def __post_init__(self) -> None:
         at_least(1, self, "capacity_agent_steps", "batch_size")
@@ -129,11 +133,15 @@ class ReplaySettings:
     def memory(self, context: BuildContext) -> Share:
         own, shape = self._of(context)
         columns = {**context.columns, **stored_columns(context.carried)}
-        return replay_memory(context.spaces, shape, own, columns)
+        share = replay_memory(context.spaces, shape, own, columns)
+        return share._replace(place=place_of(share, context.device, self.replay_place).memory)
 
     def build(self, context: BuildContext) -> Replay:
         own, shape = self._of(context)
-        return Replay(context.spaces, shape, own, context.seed, context.columns, context.carried)
+        device, place = context.device, self.memory(context).place
+        places = device, device if place == device.memory else HOST
+        parts = (context.seed, context.columns, context.carried, places)
+        return Replay(context.spaces, shape, own, *parts)
 
     def _of(self, context: BuildContext) -> tuple[ReplaySettings, ReplayShape]:
         """What one learner keeps."""
@@ -153,7 +161,7 @@ class Replay:
 
     keeps_rows = True
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (each is a choice of its own)
         self,
         spaces: Spaces,
         shape: ReplayShape,
@@ -161,21 +169,23 @@ class Replay:
         seed: int,
         columns: Mapping[str, Column] | None = None,
         carried: Mapping[str, Column] = MappingProxyType({}),
+        places: tuple[Device, Device] = (HOST, HOST),  # of slots and batches; of the frames
     ) -> None:
         self._spaces, self._shape, self.settings, self._seed = spaces, shape, settings, seed
-        self._history, self._carried = spaces.stack - 1, carried
+        self._history, self._carried, self._device = spaces.stack - 1, carried, places[0]
         sizes = sizes_of(spaces, shape, settings, {**(columns or {}), **stored_columns(carried)})
         stored = sizes.stored(settings.capacity_agent_steps, settings.capacity_bytes)
         limits = sizes.limits(stored)
         layout = RingLayout(limits.num_rows, shape.num_envs, shape.first_env_id)
-        self._ring = Ring(sizes.columns, layout)
+        self._ring = Ring(sizes.columns, layout, places[1])
         self._cursors = WriteCursors(shape.num_envs, limits)
         self._writers = [self._new_writer(n, columns or {}) for n in range(shape.num_writers)]
         self._pools = {
-            "final": FramePool(layout, self.slot().finals),
+            "final": FramePool(layout, self.slot().host.finals),
             "start": FramePool(layout, self.slot().starts),
         }
-        self._readers = Readers(self._ring, self._pools, spaces, settings.accumulator, seed)
+        around = (spaces, settings.accumulator, seed, self._device)
+        self._readers = Readers(self._ring, self._pools, *around)
         drawn = settings.sequence if carried else None
         self._reader = self._readers.of(settings.batch_size, settings.sampling, drawn)
         self._others: list[Reader] = []
@@ -183,12 +193,11 @@ class Replay:
 
     def _new_writer(self, number: int, columns: Mapping[str, Column]) -> SlotWriter:
         shape = self._shape
-        num_envs = shape.num_envs // shape.num_writers
-        size = (shape.rollout_agent_steps, num_envs)
-        slot = Slot.allocate(self._spaces, *size, columns, carried=self._carried)
+        size = (shape.rollout_agent_steps, shape.num_envs // shape.num_writers)
+        slot = Slot.allocate(self._spaces, *size, columns, self._carried, self._device)
         side_by_side = shape.num_writers if shape.staged_agent_steps else 1
         slot.num_learners = side_by_side * shape.num_learners
-        return SlotWriter(slot, shape.envs_of(number))
+        return SlotWriter(slot, shape.envs_of(number), self._ring)
 
     # Writing
 
@@ -201,7 +210,7 @@ class Replay:
         number = self._writer_of(experience.slot)
         writer = self._writers[number]
         self._check_room(writer)
-        writer.write(self._ring, self.next_row(number), experience.columns)
+        writer.write(self.next_row(number), experience.columns)
         self._cursors.advance(writer.envs, writer.end)
         if not self._shape.staged_agent_steps:
             self.commit()
@@ -243,16 +252,15 @@ class Replay:
             ends[goes_on] = TRUNCATED
             numbers = torch.arange(envs.start, envs.stop)[goes_on]
             last = observations(self._ring, self._pools["start"].kept, self._spaces, row, envs)
-            self._pools["final"].kept.append(row - 1, numbers, last[goes_on])
+            last = torch.from_numpy(download(last))[goes_on]
+            self._pools["final"].kept.append(row - 1, numbers, last)
         self._cursors.completed[envs] = self._cursors.written[envs]
 
     def _writer_of(self, slot: Slot) -> int:
         for number, writer in enumerate(self._writers):
             if writer.slot is slot:
                 return number
-        raise ValueError(
-            "This slot is not one of the replay's own; fill the one that slot() gives."
-        )
+        raise ValueError("This slot is not the replay's own; fill the one that slot() gives.")
 
     def _check_room(self, writer: SlotWriter) -> None:
         num_steps, room = writer.slot.num_steps, self._cursors.room(writer.envs.start)
@@ -305,9 +313,9 @@ class Replay:
         return reader
 
     def feedback(self, batch: Batch, priorities: Tensor | None) -> None:
-        if priorities is not None:
+        if priorities is not None and self._reader.rule.learns:
             assert batch.indices is not None
-            self._reader.learn(to_array(batch.indices), to_array(priorities))
+            self._reader.learn(to_array(batch.indices), download(priorities))
 
     # Saving
 
@@ -336,13 +344,11 @@ class Replay:
 
     def restore_rows(self, first: int, columns: Mapping[str, Tensor], writer: int = 0) -> None:
         """Puts saved rows back, oldest first; `load` comes after the last of them."""
-        arrays = {name: to_array(column) for name, column in columns.items()}
+        arrays: dict[str, Any] = {name: to_array(column) for name, column in columns.items()}
+        if not self._ring.place.is_host:
+            arrays["frame"] = self._ring.place.upload(columns["frame"])
         self._ring.write(first, self._shape.envs_of(writer), arrays)
         self._writers[writer].restored_rows = first + columns["frame"].shape[0]
-
-    def _newest(self) -> tuple[Array, Array]:
-        """Row in the ring and number of every environment: where its newest frame is."""
-        return self._cursors.written % self._ring.layout.num_rows, np.arange(self._shape.num_envs)
 
     def state(self) -> State:
         """Everything but the rows, which `rows` gives, those that are staged included."""
@@ -357,8 +363,7 @@ class Replay:
             "cursors": self._cursors.state(),
             "pools": {name: pool.state() for name, pool in self._pools.items()},
             "sampling": self._reader.rule.state(),
-            "newest_frame": self._ring.arrays["frame"][self._newest()],
-            "newest_depth": self._ring.arrays["depth"][self._newest()],
+            **self._ring.newest(self._cursors.written),
         }
 
     def load(self, state: State) -> None:
@@ -369,8 +374,7 @@ class Replay:
         counts = zip(state["reached"], state["rows_since_cut"], strict=True)
         for writer, (agent_steps, rows_since_cut) in zip(self._writers, counts, strict=True):
             writer.agent_steps, writer.rows_since_cut = agent_steps, rows_since_cut
-        self._ring.arrays["frame"][self._newest()] = state["newest_frame"]
-        self._ring.arrays["depth"][self._newest()] = state["newest_depth"]
+        self._ring.set_newest(self._cursors.written, state)
         for name, pool in self._pools.items():
             pool.kept.load(state["pools"][name])
         # A cut may have come after saving.

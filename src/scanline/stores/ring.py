@@ -13,12 +13,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from ..devices import HOST, Device, download
 from ..records import Array, Column, Slot, Spaces, State, to_array
 from ..stacks import Padding, SparseFrames, build, newest
 
@@ -96,24 +97,57 @@ class RingLayout:
 
 
 class Ring:
-    """Arrays by name, and one frame of zeros after the last index, to pad stacks with."""
+    """Arrays by name, and one frame of zeros after the last index, to pad stacks with.
 
-    def __init__(self, columns: Mapping[str, Column], layout: RingLayout) -> None:
-        self.layout = layout
+    Frames may be on a device; everything else is in host memory.
+    """
+
+    def __init__(
+        self, columns: Mapping[str, Column], layout: RingLayout, place: Device = HOST
+    ) -> None:
+        self.layout, self.place = layout, place
         size, rows = layout.size, (layout.num_rows, layout.num_envs)
         flat = {
-            name: torch.empty((size + (name == "frame"), *column.shape), dtype=column.dtype)
+            name: torch.empty((size, *column.shape), dtype=column.dtype)
             for name, column in columns.items()
+            if name != "frame"
         }
-        flat["frame"][size] = 0
-        self.frames: Array = to_array(flat["frame"].flatten(1))  # [R * B + 1, pixels]
-        self.by_index = {name: to_array(array[:size]) for name, array in flat.items()}
+        self.by_index = {name: to_array(array) for name, array in flat.items()}
+        frame = columns["frame"]
+        frames = place.empty((size + 1, *frame.shape), frame.dtype)
+        frames[size] = 0
+        self.frames = frames.flatten(1)  # [R * B + 1, pixels]
+        flat["frame"] = frames[:size]
         self.arrays = {  # each [R, B, ...]
-            name: array[:size].view(*rows, *array.shape[1:]) for name, array in flat.items()
+            name: array.view(*rows, *array.shape[1:]) for name, array in flat.items()
         }
-        self._rows = {name: to_array(array) for name, array in self.arrays.items()}
+        self._rows: dict[str, Any] = {
+            name: to_array(array) if array.is_cpu else array for name, array in self.arrays.items()
+        }
 
-    def write(self, first: int, envs: slice, values: Mapping[str, Array]) -> None:
+    def frames_of(self, slot: Slot, first: int = 0, last: int | None = None) -> Any:
+        """Frames of a slot's rows as `write` takes them: those beside the ring's."""
+        if self.place.is_host:
+            return to_array(slot.host.frames[first:last])
+        return slot.frames[first:last]
+
+    def newest(self, rows: Array) -> State:
+        """Frames and depths [B, ...] at a row [B] of every environment: after its last step."""
+        names = ("frame", "depth")
+        return {f"newest_{n}": self.arrays[n][self._places(n, rows)] for n in names}
+
+    def set_newest(self, rows: Array, state: State) -> None:
+        for name in ("frame", "depth"):
+            array = self.arrays[name]
+            array[self._places(name, rows)] = Device.of(array).upload(state[f"newest_{name}"])
+
+    def _places(self, name: str, rows: Array) -> tuple[Tensor, Tensor]:
+        """Index of a row of every environment, where the array is."""
+        places = np.stack([rows % self.layout.num_rows, np.arange(self.layout.num_envs)])
+        there = Device.of(self.arrays[name]).upload(places)
+        return there[0], there[1]
+
+    def write(self, first: int, envs: slice, values: Mapping[str, Any]) -> None:
         """Copies rows `first`, `first + 1`, ... of some environments, each array [rows, b, ...].
 
         By NumPy, on the calling thread: torch would wake its other threads for a few frames.
@@ -187,42 +221,44 @@ class SlotWriter:
     copying the frames.
     """
 
-    def __init__(self, slot: Slot, envs: slice) -> None:
-        self.slot, self.envs = slot, envs
+    def __init__(self, slot: Slot, envs: slice, ring: Ring) -> None:
+        self.slot, self.envs, self._ring = slot, envs, ring
         self.agent_steps = 0
         """Global count after the last slot that was written."""
         self.rows_since_cut = slot.stack
         self.restored_rows = 0
-        self.staged = {"final": slot.finals.emptied(), "start": slot.starts.emptied()}
+        self.staged = {"final": slot.host.finals.emptied(), "start": slot.starts.emptied()}
         """Frames for the pools, until the next commit."""
-        self._terminated, self._truncated = to_array(slot.terminated), to_array(slot.truncated)
-        self._life_lost, self._depth = to_array(slot.life_lost), to_array(slot.depth)
+        host = slot.host
+        self._terminated, self._truncated = to_array(host.terminated), to_array(host.truncated)
+        self._life_lost, self._depth = to_array(host.life_lost), to_array(slot.depth)
         self.end = np.zeros(self._terminated.shape, np.uint8)
         """How each step of the last slot ended, [T, b]."""
         self._values = {
-            "frame": to_array(slot.frames[slot.stack - 1 :]),  # one row more than steps
+            "frame": ring.frames_of(slot, slot.stack - 1),  # one row more than steps
             "depth": self._depth,  # likewise
-            "action": to_array(slot.actions),
-            "reward": to_array(slot.reward),
+            "action": to_array(host.actions),
+            "reward": to_array(host.reward),
             "end": self.end,
             "version": np.broadcast_to(to_array(slot.version)[:, None], self.end.shape),
-            **{name: to_array(column) for name, column in slot.columns.items()},
-            **{f"carried/{name}": to_array(each[:-1]) for name, each in slot.carried.items()},
         }
 
-    def write(self, ring: Ring, first_row: int, columns: Mapping[str, Tensor]) -> None:
+    def write(self, first_row: int, columns: Mapping[str, Tensor]) -> None:
         """Copies the slot as it now stands, with columns that were computed from it."""
         self._check(columns)
         history = self.slot.stack - 1
         if first_row == history:
-            self._write_history(ring, history)
+            self._write_history(history)
         terminal = self._terminated
         if self.slot.life_loss_ends_return:
             terminal = terminal | self._life_lost
         np.multiply(self._truncated, TRUNCATED, out=self.end, casting="unsafe")
         self.end[terminal] = TERMINAL
-        own = {name: to_array(column) for name, column in columns.items()}
-        ring.write(first_row, self.envs, {**self._values, "depth": self._depth_since_cut(), **own})
+        carried = {f"carried/{name}": each[:-1] for name, each in self.slot.carried.items()}
+        given = {**self.slot.columns, **columns, **carried}
+        own = {name: download(column) for name, column in given.items()}
+        own["depth"] = self._depth_since_cut()
+        self._ring.write(first_row, self.envs, {**self._values, **own})
         self._stage(first_row, is_continued=first_row > history and self.rows_since_cut > 0)
         self.rows_since_cut += self.slot.num_steps
         self.agent_steps = self.slot.agent_steps_after
@@ -235,9 +271,10 @@ class SlotWriter:
                 "the algorithm's columns()."
             )
 
-    def _write_history(self, ring: Ring, num_rows: int) -> None:
+    def _write_history(self, num_rows: int) -> None:
         """Frames before the very first step: games may have been played before they are stored."""
-        ring.write(0, self.envs, {"frame": to_array(self.slot.frames[:num_rows])})
+        ring = self._ring
+        ring.write(0, self.envs, {"frame": ring.frames_of(self.slot, 0, num_rows)})
         for name in ring.arrays.keys() - {"frame"}:
             ring.arrays[name][:num_rows, self.envs] = 0
 
@@ -251,7 +288,7 @@ class SlotWriter:
 
     def _stage(self, first_row: int, is_continued: bool) -> None:
         """Keeps frames for the pools; those at steps <= 0 came with the slot before, if any."""
-        finals, starts = self.slot.finals, self.slot.starts
+        finals, starts = self.slot.host.finals, self.slot.starts
         if finals.count:
             is_needed = self.end[to_array(finals.steps), to_array(finals.envs)] == TRUNCATED
             finals = finals.chosen(torch.from_numpy(is_needed))

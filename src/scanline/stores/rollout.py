@@ -72,11 +72,13 @@ class RolloutSettings:
             f"Rollouts of {steps:,} steps of {envs:,} environments",
             Slot.num_bytes(spaces, steps, envs, {**context.columns, **context.carried}) + pictures,
             lambda left: "use a smaller num_envs or a shorter rollout",
+            context.device.memory,
         )
 
     def build(self, context: BuildContext) -> RolloutStore:
         steps, envs = context.rollout_agent_steps, context.num_envs
-        slot = Slot.allocate(context.spaces, steps, envs, context.columns, context.carried)
+        size = (context.columns, context.carried, context.device)
+        slot = Slot.allocate(context.spaces, steps, envs, *size)
         slot.num_learners = context.num_learners
         return RolloutStore(slot, self, context.seed, context.first_env_id)
 
@@ -168,14 +170,15 @@ class RolloutStore:
         Steps that were not played are left out, so that every mean is over those that were; of
         sequences later, by `_learned`.
         """
-        valid = self._slot.valid
-        valid = None if valid is None or self._sequences is not None else valid.flatten()
+        slot = self._slot
+        valid = slot.host.valid if self._sequences is None else None
         if self._settings.num_minibatches == 1:
-            return [None if valid is None or valid.all() else valid.nonzero().squeeze(-1)]
+            return [None if valid is None else slot.played()]
+        valid = None if valid is None else valid.flatten()
         draws = {"steps": self._any_steps, "per-env": self._steps_per_env, "envs": self._whole_envs}
         order = draws[self._settings.shuffle](update)
         played = order if valid is None else order[valid[order]]
-        return played.tensor_split(self._settings.num_minibatches)
+        return slot.device.upload(played).tensor_split(self._settings.num_minibatches)
 
     def _any_steps(self, update: int) -> Tensor:
         """All places [T * B] in any order."""
@@ -214,7 +217,7 @@ class RolloutStore:
             rollout = {
                 "arrays": {name: array.clone() for name, array in arrays.items()},
                 "columns": {name: column.clone() for name, column in self._columns.items()},
-                "valid": None if slot.valid is None else slot.valid.clone(),
+                "valid": None if slot.host.valid is None else slot.host.valid.clone(),
                 "sequences": self._saved_sequences(),
                 "agent_steps": slot.agent_steps,
             }
@@ -236,10 +239,12 @@ class RolloutStore:
         rollout = state.get("rollout")
         self._num_given = state["num_given"] if rollout else self._num_batches
         if rollout:
+            slot = self._slot
             for name, array in rollout["arrays"].items():
-                getattr(self._slot, name).copy_(array)
-            self._slot.valid, self._slot.agent_steps = rollout["valid"], rollout["agent_steps"]
-            self._columns = dict(rollout["columns"])
+                getattr(slot, name).copy_(array)
+            slot.host.valid, slot.agent_steps = rollout["valid"], rollout["agent_steps"]
+            slot.valid = None if slot.host.valid is None else slot.device.upload(slot.host.valid)
+            self._columns = {n: slot.device.upload(c) for n, c in rollout["columns"].items()}
             self._sequences = Sequences(**saved) if (saved := rollout.get("sequences")) else None
 
 

@@ -61,6 +61,7 @@ class RolloutQueueSettings:
             Slot.num_bytes(spaces, steps, width, {**context.columns, **context.carried})
             + batch * (steps + 1) * spaces.stack * spaces.frame_bytes,
             lambda left: "use a smaller num_envs or batch_trajectories, or shorter rollouts",
+            context.device.memory,
         )
 
     def _sizes(self, context: BuildContext) -> tuple[int, int]:
@@ -77,7 +78,8 @@ class RolloutQueueSettings:
                 "multiple of the other: change num_envs, batch_trajectories or remote_actors."
             )
         steps = context.rollout_agent_steps
-        arrays = Slot.allocate(context.spaces, steps, width, context.columns, context.carried)
+        size = (context.columns, context.carried, context.device)
+        arrays = Slot.allocate(context.spaces, steps, width, *size)
         arrays.num_learners = context.num_learners
         return RolloutQueue(arrays, rollout, batch, (context.seed, context.first_env_id))
 
@@ -99,12 +101,11 @@ class RolloutQueue:
         num_steps, width = arrays.actions.shape
         # The sampler knows slots by identity: they are made once.
         self._slots = [
-            replace(
-                arrays.part(0, num_steps, slice(first, first + rollout_trajectories)),
-                version=torch.zeros(num_steps, dtype=torch.int64),
-            )
+            arrays.part(0, num_steps, slice(first, first + rollout_trajectories))
             for first in range(0, width, rollout_trajectories)
         ]
+        for slot in self._slots:  # each with versions of its own
+            slot.version = slot.host.version = torch.zeros(num_steps, dtype=torch.int64)
         self._num_batches = width // batch_trajectories
         self._num_put, self._num_given, self._num_updates = 0, 0, 0
 

@@ -50,6 +50,8 @@ class Rule(Protocol):
 
     weights: Tensor | None
     """[N] weights of the last draw; None where all are 1."""
+    learns: bool
+    """Whether it uses priorities; else they need not come from a device."""
 
     def move(self, drawable: RingRange) -> None:
         """Draws from this range from now on."""
@@ -92,6 +94,8 @@ class UniformSampling:
 
 class UniformRule:
     """Draws with replacement; needs no memory of its own."""
+
+    learns = False
 
     def __init__(self, layout: RingLayout, batch_size: int) -> None:
         self.weights: Tensor | None = None
@@ -189,6 +193,8 @@ class PrioritisedSampling:
 
 class PrioritisedRule:
     """A sum tree of priorities; a step is new with the largest one known, so it is soon seen."""
+
+    learns = True
 
     def __init__(self, settings: PrioritisedSampling, layout: RingLayout, batch_size: int) -> None:
         self._settings, self._layout = settings, layout

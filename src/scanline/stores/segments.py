@@ -64,11 +64,14 @@ class SegmentSettings:
             f"{num:,} segments of {context.rollout_agent_steps:,} steps",
             num * Slot.num_bytes(*size),
             lambda left: "use a smaller num_envs or queue_segments",
+            context.device.memory,
         )
 
     def build(self, context: BuildContext) -> SegmentQueue:
         num, size = self._segments(context)
-        return SegmentQueue([Slot.allocate(*size) for _ in range(num)], self, context.seed)
+        return SegmentQueue(
+            [Slot.allocate(*size, device=context.device) for _ in range(num)], self, context.seed
+        )
 
     def _segments(
         self, context: BuildContext
@@ -135,20 +138,30 @@ class SegmentQueue:
         slots = [self._slots[number] for number in numbers]
         joined = join(slots)
         prepared = side_by_side([self._prepared[number] for number in numbers])
-        named = {**joined.columns, **prepared, "version": joined.version}
-        kept: slice | Tensor = slice(None)
-        if not self.settings.learn_terminal_reward:
-            kept = (~joined.terminal).flatten().nonzero().flatten()
+        named = {**joined.columns, **prepared}
+        kept, versions = self._kept(slots), joined.version.flatten()
+        there: slice | Tensor = slice(None)
+        if kept is not None:
+            there, versions = joined.device.upload(kept), versions[kept]
         with self._counting:
             update, self._num_batches = self._num_batches, self._num_batches + 1
         return Batch(
-            observations=joined.observations()[kept],
-            actions=joined.actions.flatten()[kept],
-            columns={name: column.flatten(0, 1)[kept] for name, column in named.items()},
+            observations=joined.observations()[there],
+            actions=joined.actions.flatten()[there],
+            columns={
+                **{name: column.flatten(0, 1)[there] for name, column in named.items()},
+                "version": versions,
+            },
             agent_steps=max(slot.agent_steps_after for slot in slots),
             update=update,
             random=random.generator(self._seed, "loss", update),
         )
+
+    def _kept(self, slots: Sequence[Slot]) -> Tensor | None:
+        """Places [n] of the steps to learn from, in host memory; None for all."""
+        if self.settings.learn_terminal_reward:
+            return None
+        return (~torch.cat([slot.host.terminal for slot in slots], 1)).flatten().nonzero().flatten()
 
     def feedback(self, batch: Batch, priorities: Tensor | None) -> None:
         """Segments have no priorities."""
@@ -184,6 +197,8 @@ def join(slots: Sequence[Slot]) -> Slot:
         columns=side_by_side([slot.columns for slot in slots]),
         starts=first.starts.emptied(),
         finals=first.finals.emptied(),
+        staging=None,
+        records=None,
         last={},
     )
     for place, slot in enumerate(slots):

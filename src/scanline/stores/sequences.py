@@ -18,7 +18,8 @@ import numpy as np
 import torch
 
 from ..carried import Column, Sequences
-from ..records import Array, Batch, Spaces
+from ..devices import HOST, Device
+from ..records import Array, Batch, Spaces, to_array
 from .batches import Gather, NStep, Reader
 from .ring import GOES_ON, TRUNCATED, FramePool, Ring
 from .sampling import Draw, Rule, Sampling
@@ -66,10 +67,11 @@ class SequenceReader:
         """`gather` reads all rows of a batch, of which the rule draws the first learned ones."""
         self.rule, self.num_draws = rule, 0
         self._gather, self._ring, self._first, self._shape = gather, ring, first, shape
-        num = len(gather.actions) // shape.num_rows
+        num = gather.num_rows // shape.num_rows
         self._starts = np.zeros(num, np.int64)
         rows = np.arange(-shape.burn_in, shape.span + 1)
         self._ahead = (rows * ring.layout.num_envs)[:, None]
+        self._upload = gather.device.upload
         self._carried = [name for name in ring.arrays if name.startswith(_stored(""))]
 
     def draw(self, agent_steps: int) -> Batch:
@@ -77,21 +79,22 @@ class SequenceReader:
         draw = replace(self._first, number=self.num_draws, agent_steps=agent_steps)
         self.rule.draw(draw, self._starts)
         rows = (self._starts + self._ahead) % self._ring.layout.size  # [L, N]
-        self._gather.read(rows.reshape(-1))
+        read, num, upload = self._gather.read(rows.reshape(-1), None), rows.shape[1], self._upload
         self.num_draws += 1
-        places, following = self._places(rows.shape[1])
-        kept = torch.from_numpy(places) + self._shape.burn_in * rows.shape[1]
-        weights = self.rule.weights
+        places, following = self._places(num)
+        kept = upload(places + self._shape.burn_in * num)
+        weights, observations = self.rule.weights, read.pop("pair")[0]
+        del read["weights"]
         return Batch(
-            observations=self._gather.observations,
-            actions=self._gather.actions[kept],
-            columns={name: column[kept] for name, column in self._gather.columns.items()},
+            observations=observations,
+            actions=read.pop("action")[kept],
+            columns={name: column[kept] for name, column in read.items()},
             agent_steps=agent_steps,
             update=self.num_draws - 1,
             random=draw.random,
-            next_observations=self._gather.observations,
-            weights=None if weights is None else weights[torch.from_numpy(places % rows.shape[1])],
-            indices=torch.from_numpy(places % rows.shape[1]),
+            next_observations=observations,
+            weights=None if weights is None else upload(to_array(weights)[places % num]),
+            indices=torch.from_numpy(places % num),
             sequences=self._sequences(rows, places, following),
         )
 
@@ -106,15 +109,15 @@ class SequenceReader:
         begins = np.zeros(rows.shape, np.bool_)
         begins[1:] = self._gather.ends.reshape(rows.shape)[:-1] != GOES_ON
         state = {
-            name.removeprefix(_stored("")): torch.from_numpy(self._ring.by_index[name][rows[0]])
+            name.removeprefix(_stored("")): self._upload(self._ring.by_index[name][rows[0]])
             for name in self._carried
         }
         return Sequences(
             state,
-            torch.from_numpy(begins),
+            self._upload(begins),
             burn_in=self._shape.burn_in,
-            chosen=torch.from_numpy(places),
-            following=torch.from_numpy(following),
+            chosen=self._upload(places),
+            following=self._upload(following),
         )
 
     def learn(self, numbers: Array, priorities: Array) -> None:
@@ -160,6 +163,8 @@ class Readers:
     spaces: Spaces
     n_step: NStep
     seed: int
+    device: Device = HOST
+    """Of the batches."""
 
     def of(
         self, batch_size: int, sampling: Sampling, shape: SequenceShape | None
@@ -183,7 +188,8 @@ class Readers:
         return SequenceReader(gather, self.ring, rule, self._first("replay"), shape)
 
     def _gather(self, num_rows: int, is_pair: bool = True) -> Gather:
-        return Gather(self.ring, self.pools, self.spaces, self.n_step, num_rows, is_pair)
+        size = (self.n_step, num_rows, is_pair)
+        return Gather(self.ring, self.pools, self.spaces, *size, self.device)
 
     def _first(self, purpose: str) -> Draw:
         return Draw(self.seed, purpose, self.ring.layout.first_env_id)

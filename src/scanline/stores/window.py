@@ -71,11 +71,13 @@ class WindowSettings:
             Slot.num_bytes(spaces, kept, envs, {**context.columns, **context.carried})
             + block * spaces.stack * spaces.frame_bytes,
             lambda left: "use a smaller num_envs or window_agent_steps",
+            context.device.memory,
         )
 
     def build(self, context: BuildContext) -> WindowStore:
         kept, envs = self.num_kept_steps, context.num_envs
-        arrays = Slot.allocate(context.spaces, kept, envs, context.columns, context.carried)
+        size = (context.columns, context.carried, context.device)
+        arrays = Slot.allocate(context.spaces, kept, envs, *size)
         arrays.num_learners = context.num_learners
         key = (context.seed, context.first_env_id)
         return WindowStore(arrays, self, context.rollout_agent_steps, key)

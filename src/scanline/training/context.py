@@ -170,7 +170,15 @@ class Context:
         run = Path(self.plan.run.init or "")
         if self.plan.run.init is not None and self.central_fds is None and run.is_dir():
             load_initial(network, run)
-        return self.device.place(network)
+        network = self.device.place(network)
+        if self.plan.run.compile:
+            networks.compile_forward(network, self._example())
+        return network
+
+    def _example(self) -> torch.Tensor:
+        """One observation."""
+        dtype = getattr(torch, self.spaces.frame_dtype)
+        return self.device.zeros((1, *self.spaces.observation_shape), dtype)
 
     @property
     def optimiser(self) -> RateSettings:
@@ -200,7 +208,11 @@ class Context:
     @cached_property
     def parameters(self) -> Any:
         """`Parameters`, with what the exchange adds to them."""
-        return self.recipe.exchange.build(self)
+        built = self.recipe.exchange.build(self)
+        target = built.read().target
+        if self.plan.run.compile and target is not None:
+            networks.compile_forward(target, self._example())
+        return built
 
     @cached_property
     def algorithm(self) -> Algorithm:
@@ -349,7 +361,7 @@ def share_cores(plan: Plan) -> None:
 
     As many as asked for, or a fair share of the cores where learners or threads would compete.
     """
-    native = plan.run.kernels == "native" and device_of(plan).is_host
+    native = plan.kernels == "native" and device_of(plan).is_host
     known = networks.has_kernels(plan.recipe.network)
     threads = max(1, cores_of_one(plan) // plan.recipe.pace.num_network_threads)
     networks.share_cores(plan.run.torch_threads or threads, native and known)

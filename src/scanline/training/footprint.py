@@ -52,21 +52,22 @@ def shares(plan: Plan) -> list[Share]:
     count = learners_here(plan)
     context = probe_context(plan, lambda sentence: None, place=Place(0, plan.learners))
     engine = engines.memory(context.plan.engine, context.engine.settings)
-    of_one = [engine, context.recipe.store.memory(context)]
+    store = context.recipe.store.memory(context)
+    devices = [device_of(plan, rank) for rank in range(count)]
     # The learner that is here exists already; learners of a central store are all started.
     started = count if plan.recipe.exchange.is_central else count - 1
     return [
-        *(share.times(count, "learners") for share in of_one),
-        *_networks(context, [device_of(plan, rank) for rank in range(count)]),
+        engine.times(count, "learners"),
+        *([store.times(count, "learners")] if store.place == memory.HOST else _on(devices, store)),
+        *_on(devices, _network(context)),
         _processes(count, started),
     ]
 
 
-def _networks(context: Context, devices: Sequence[Device]) -> Iterator[Share]:
-    """On every device the networks of the learners that use it."""
-    one = _network(context)
+def _on(devices: Sequence[Device], share: Share) -> Iterator[Share]:
+    """On every device what the learners that use it take."""
     for device, count in Counter(devices).items():
-        yield one.times(count, "learners")._replace(place=device.memory)
+        yield share.times(count, "learners")._replace(place=device.memory)
 
 
 def _network(context: Context) -> Share:

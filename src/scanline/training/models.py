@@ -30,9 +30,11 @@ def build_network(plan: Plan, spaces: Spaces, seed: int) -> torch.nn.Module:
     """The recipe's network with the head that its algorithm needs."""
     recipe = plan.recipe
     head, losses = _head(recipe), recipe.algorithm.losses
-    return networks.build(
-        recipe.network, spaces, head, seed=seed, kernels=plan.run.kernels, losses=losses
+    network = networks.build(
+        recipe.network, spaces, head, seed=seed, kernels=plan.kernels, losses=losses
     )
+    networks.in_precision(network, plan.run.precision)
+    return network
 
 
 def _head(recipe: Recipe) -> networks.HeadSettings | networks.Head:
@@ -104,4 +106,5 @@ def policy_of(
     algorithm = plan.recipe.algorithm.spanning(plan.recipe.agent_steps)
     wanted = GREEDY if greedy else SAMPLED
     choice = algorithm.evaluation_choice if greedy is None else wanted
-    return EvaluationPolicy(NetworkPolicy(algorithm, source, choice), agent_steps)
+    policy = NetworkPolicy(algorithm, source, choice)
+    return EvaluationPolicy(policy, agent_steps, device_of(plan))

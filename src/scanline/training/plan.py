@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from .. import engines, networks, processes, protocols, recipes, settings
 from ..errors import refusals
@@ -57,6 +57,11 @@ class RunSettings:
     device: str = "auto"
     """Where the network lives and learns: auto (cuda where there is one, else cpu), cpu, cuda,
     cuda:1, mps."""
+    precision: networks.Precision = "float32"
+    """Numbers in the network's products: float32, tf32 (on GPUs that have it) or bfloat16; weights
+    and losses are always float32."""
+    compile: bool = False
+    """Compile the network's forward and backward passes by torch.compile, as it starts."""
     reset: engines.ResetKind = "cached"
     """How a console starts anew: `ale` (exact) or `cached` (start states from a cache)."""
     mode: int | None = None
@@ -95,11 +100,21 @@ class Plan:
 
     def __post_init__(self) -> None:
         settings.check_unique(self)
+        if self.run.precision not in get_args(networks.Precision):
+            raise ValueError(
+                f"precision={self.run.precision!r} is unknown; use float32, tf32 or bfloat16."
+            )
 
     @property
     def learners(self) -> int:
         """Learner processes: as the exchange wants, which may be one per core."""
         return self.recipe.exchange.learners or processes.granted_cores()
+
+    @property
+    def kernels(self) -> networks.Kernels:
+        """Ours compute in float32 and cannot be compiled by PyTorch."""
+        is_plain = self.run.precision != "bfloat16" and not self.run.compile
+        return self.run.kernels if is_plain else "torch"
 
     @property
     def protocol(self) -> Protocol:

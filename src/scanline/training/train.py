@@ -137,7 +137,7 @@ def lead(  # noqa: PLR0913 (each is a choice of its own)
         user_code.remember(plan.recipe, plan.game)
         (hooks or Hooks()).attach(run, lambda: runtime.weights()[0])
         run.say = say
-        say(networks.used_kernels(runtime.weights()[0].live, plan.run.kernels))
+        say(networks.used_kernels(runtime.weights()[0].live, plan.kernels))
         run.evaluations = evaluations_of(parts.plan, parts.policy, say)
         with run.running(parts.saved(run), resume=resume, begin=runtime.begin):
             runtime.run(run)
