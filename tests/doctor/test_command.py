@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 import torch
 
-from scanline import networks
+from scanline import networks, training
 from scanline.devices import HOST
 from scanline.doctor import advice, checks, command, facts, figures
+from scanline.doctor.first_updates import small
+from scanline.doctor.traffic import SIMULATED, Budget, budget
 from scanline.engines import TOY
 
 
@@ -58,6 +60,16 @@ def test_a_device_that_computes_wrongly_fails_and_names_the_next_step(
     assert {"facts", "checks", "advice", "device", "game"} <= record.keys()
     assert "failed" in {check["status"] for check in record["checks"]}
     assert record["advice"]["recommended"]["num_envs"] == 4
+
+
+def test_a_simulated_device_agrees_and_has_the_transfers_of_its_budget() -> None:
+    found = [*checks.recipe_checks(TOY, SIMULATED, "paac")]
+    assert [check.status for check in found] == ["ok", "ok"]
+    plan = small(training.make_plan("paac", TOY), network="mlp", num_workers=0)
+    counted = budget(plan, SIMULATED)
+    # Five steps: frames go up and actions come back; rewards and ends go up once.
+    assert (counted.uploads, counted.downloads) == (6, 5)
+    assert counted.within(counted) and not Budget(7, 5).within(counted)
 
 
 def test_an_error_inside_is_a_finding() -> None:
