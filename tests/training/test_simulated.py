@@ -255,6 +255,14 @@ def test_a_run_goes_on_from_cpu_to_simulated_to_cpu(tmp_path: Path) -> None:
     assert_near(losses(out), here, TOLERANCE)
 
 
+def test_two_learners_with_a_simulated_device_each(tmp_path: Path) -> None:
+    """Of both together; other metrics are those of the leading one's half of a batch."""
+    name = "losses/gradient_norm"
+    there = train("accelerated-ppo", tmp_path / "there", "simulated", learners=2)
+    here = train("accelerated-ppo", tmp_path / "here", "cpu")
+    assert_near([{name: r[name]} for r in there], [{name: r[name]} for r in here], 1e-3)
+
+
 @pytest.mark.parametrize("recipe", ["paac", "ppo", "dqn"])
 def test_bfloat16_learns_nearly_as_float32(recipe: str, tmp_path: Path) -> None:
     low = train(recipe, tmp_path / "low", "cpu", precision="bfloat16")
