@@ -49,9 +49,11 @@ RECIPES: dict[str, dict[str, Any]] = {
     "accelerated-ppo": {},
     "accelerated-dqn": {
         "agent_steps": 8_192,
+        "batch_size": 64,
+        "training_intensity": 1,
         "learning_starts_agent_steps": 1_024,
-        "capacity_agent_steps": 8_192,
-        "replay_segment_agent_steps": 1_024,
+        "capacity_agent_steps": 4_096,
+        "replay_segment_agent_steps": 512,
         "target_agent_steps": 2_048,
     },
 }
@@ -169,6 +171,7 @@ def main() -> None:
     parser.add_argument("--cut-seconds", type=float, default=90.0)
     parser.add_argument("--json", type=Path, default=RESULT)
     chosen = parser.parse_args()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that hosts and runs end with it
     rows = json.loads(chosen.json.read_text())["rows"] if chosen.json.exists() else []
     for recipe in chosen.recipes.split(","):
         settings = {**COMMON, **RECIPES[recipe]}
