@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 import toy_envs
 import toys
 
@@ -27,6 +28,8 @@ def test_every_engine_has_a_sentence_and_a_protocol() -> None:
 def test_every_engine_keeps_the_interface(name: str) -> None:
     if not engines.kind(name).is_available:
         pytest.skip(f"engine {name} is not compiled here")
+    if name == "cuda" and not torch.cuda.is_available():
+        pytest.skip("engine cuda needs a GPU; test_cuda.py has what can be tested without one")
     game = "pong" if name != "gymnasium" else "scanline/Catch-v0"
     engine = toys.build(name, game, num_envs=1, num_threads=1, num_workers=0)
     assert isinstance(engine, Engine)

@@ -57,7 +57,7 @@ def test_a_start_that_was_killed_can_be_repeated(tmp_path: Path) -> None:
 
 
 def test_resume_needs_a_run(tmp_path: Path) -> None:
-    with pytest.raises(RunFolderError, match=r"no run in .*without --resume"):
+    with pytest.raises(RunFolderError, match=r"no run in .*give the folder of one"):
         RunFolder.resume(tmp_path, SETTINGS, VERSIONS)
     (tmp_path / "settings.json").write_text("{")
     with pytest.raises(RunFolderError, match=r"settings\.json cannot be read"):

@@ -150,7 +150,8 @@ class Published:
         made, network = self._copy(), self.parameters.network
         for name, own in network.named_parameters():
             module, _, last = name.rpartition(".")
-            shared = torch.nn.Parameter(own.detach(), own.requires_grad)
+            # `data` has a version of its own: torn reads are no error of a backward pass.
+            shared = torch.nn.Parameter(own.data, own.requires_grad)
             setattr(made.views.live.get_submodule(module), last, shared)
         return made
 
