@@ -7,9 +7,10 @@ optimiser, algorithm state and log of each, for every engine that can play it:
     python benchmarks/fingerprints.py compare FILE.json [--recipes a b]
 
 Run `record` on the commit before, `compare` on the one after; it prints every difference and ends
-with 1 if there is one. Recipes whose parts do not wait for each other are driven in one thread:
-of a central store one learner, in this process, until it has so many agent steps; of a free-running
-recipe one agent of several environments that is served, received and learned from in turns.
+with 1 if there is one, or if a signal or a limit of time ended a run before its last step.
+Recipes whose parts do not wait for each other are driven in one thread: of a central store one
+learner, in this process, until it has so many agent steps; of a free-running recipe one agent of
+several environments that is served, received and learned from in turns.
 """
 
 from __future__ import annotations
@@ -64,9 +65,14 @@ def fingerprint(row: str, engine: str) -> str:
         out = Path(folder) / "run"
         try:
             with contextlib.redirect_stdout(io.StringIO()):
-                scanline.train(row.split()[0], game, out=out, live=False, **settings)
+                run = scanline.train(row.split()[0], game, out=out, live=False, **settings)
         except ValueError as error:
             return f"refused: {error}"
+        if run.stop.kind != "agent_steps":
+            raise SystemExit(
+                f"{row} on {engine}: {run.stop.sentence} Nothing is recorded or compared: a digest "
+                f"of {run.agent_steps:,} of {settings['agent_steps']:,} agent steps says nothing."
+            )
         return digest(out)
 
 

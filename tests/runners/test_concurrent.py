@@ -11,12 +11,14 @@ import pytest
 import torch
 
 import scanline
-from scanline.acting import RandomPolicy
+from scanline.acting import NetworkPolicy, RandomPolicy
 from scanline.parameters import LocalParameters
 from scanline.records import EpisodeEnd
 from scanline.runs.checkpoint import load_latest
 from scanline.samplers import GameNumbers, LockstepSampler
 from scanline.stores import Replay
+from scanline.stores.batches import Gather
+from scanline.stores.ring import Ring
 
 CATCH = "scanline/Catch-v0"
 SMALL = {
@@ -39,8 +41,8 @@ STANDARD = [(num, False) for num in (1, 2, 4, 8)]
 SYNCHRONISED = [(num, True) for num in (2, 4, 8)]
 
 
-def train(out: Path, **changes: Any) -> Path:
-    scanline.train("fast-dqn", CATCH, out=out, say=lambda sentence: None, **{**SMALL, **changes})
+def train(out: Path, game: str = CATCH, **changes: Any) -> Path:
+    scanline.train("fast-dqn", game, out=out, say=lambda sentence: None, **{**SMALL, **changes})
     return out
 
 
@@ -75,6 +77,22 @@ def test_neither_the_schedule_of_threads_nor_concurrent_training_changes_a_byte(
     delay(monkeypatch, LockstepSampler, "collect", 0.004)
     delay(monkeypatch, LocalParameters, "apply", 0.004)
     assert_equal_runs(plain, train(tmp_path / "delayed", **form))
+
+
+def test_threads_that_meet_inside_of_a_step_change_no_byte(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Samplers and learner read the target's convolutions and touch the ring at any moment."""
+    form: dict[str, Any] = {"game": "pong", "network": "nips", "torch_threads": 2, "num_envs": 4}
+    form |= {"agent_steps": 320, "capacity_agent_steps": 160}
+    plain = train(tmp_path / "plain", **form)
+    for owner, name in [
+        *((NetworkPolicy, "__call__"), (Ring, "write")),
+        *((Gather, "_address_planes"), (Gather, "_sent"), (LocalParameters, "step")),
+    ]:
+        delay(monkeypatch, owner, name, 0.002)
+    form |= {"synchronised_execution": False}
+    assert_equal_runs(plain, train(tmp_path / "met", **form))
 
 
 def test_the_replay_is_frozen_while_a_block_is_played_and_the_target_acts(
