@@ -17,19 +17,28 @@ from torch import Tensor
 from . import random
 from .carried import Carried, Column, columns_of
 from .devices import HOST, Device, download
-from .interfaces import Algorithm, Policy
+from .interfaces import Algorithm
 from .random import SAMPLED, Choice
 from .records import ActContext, Acted, Views
 
 Source = Callable[[], tuple[Views, int]]
 """Gives the views to act with and the number of updates in them."""
+Poll = Callable[[int], object]
+"""Takes the agent steps before a step; makes the source give newer weights, if there are some."""
 
 
 class NetworkPolicy:
     """Acts with the behaviour view where there is one, else with the live one."""
 
-    def __init__(self, algorithm: Algorithm, source: Source, choice: Choice = SAMPLED) -> None:
-        self._algorithm, self._source, self.choice = algorithm, source, choice
+    def __init__(
+        self,
+        algorithm: Algorithm,
+        source: Source,
+        choice: Choice = SAMPLED,
+        poll: Poll = lambda agent_steps: None,
+    ) -> None:
+        """`poll` is called before every step, where acting looks for newer weights itself."""
+        self._algorithm, self._source, self.choice, self._poll = algorithm, source, choice, poll
 
     @property
     def version(self) -> int:
@@ -51,6 +60,7 @@ class NetworkPolicy:
         agent_steps: int,
         carried: Carried | None = None,
     ) -> Acted:
+        self._poll(agent_steps)
         views, _ = self._source()
         context = ActContext(views, uniforms, agent_steps, self.choice)
         network = views.behaviour or views.live
@@ -62,31 +72,23 @@ class NetworkPolicy:
             return self._algorithm.act(outputs, context)._replace(carried=after)
 
 
-class EvaluationPolicy:
+class EvaluationPolicy(NetworkPolicy):
     """A policy whose schedules stand still, where the run has brought them.
 
     Its own steps are those of an evaluation and move no schedule. Observations, draws and actions
     are in host memory, wherever the network is.
     """
 
-    def __init__(self, policy: NetworkPolicy, agent_steps: int, device: Device = HOST) -> None:
-        self._policy, self.agent_steps, self._device = policy, agent_steps, device
-
-    @property
-    def version(self) -> int:
-        return self._policy.version
-
-    @property
-    def draws_per_step(self) -> int:
-        return self._policy.draws_per_step
-
-    @property
-    def choice(self) -> Choice:
-        return self._policy.choice
-
-    @property
-    def carried(self) -> Mapping[str, Column]:
-        return self._policy.carried
+    def __init__(
+        self,
+        algorithm: Algorithm,
+        source: Source,
+        choice: Choice = SAMPLED,
+        agent_steps: int = 0,
+        device: Device = HOST,
+    ) -> None:
+        super().__init__(algorithm, source, choice)
+        self.agent_steps, self._device = agent_steps, device
 
     def __call__(
         self,
@@ -96,67 +98,28 @@ class EvaluationPolicy:
         carried: Carried | None = None,
     ) -> Acted:
         if self._device.is_host:
-            return self._policy(observations, uniforms, self.agent_steps, carried)
+            return super().__call__(observations, uniforms, self.agent_steps, carried)
         upload = self._device.upload
         if carried is not None:
             carried = Carried({name: upload(each) for name, each in carried.state.items()})
-        acted = self._policy(upload(observations), upload(uniforms), self.agent_steps, carried)
+        there = upload(observations), upload(uniforms)
+        acted = super().__call__(*there, self.agent_steps, carried)
         after = {name: torch.from_numpy(download(each)) for name, each in acted.carried.items()}
         return Acted(torch.from_numpy(download(acted.actions)), {}, after)
 
 
-class PollingPolicy:
-    """Another policy that looks for newer weights every so many steps of its environments."""
+class PollEvery:
+    """Looks for newer weights every so many steps of the environments."""
 
-    def __init__(self, policy: Policy, poll: Callable[[], None], every_steps: int) -> None:
-        self._policy, self._poll, self._every = policy, poll, every_steps
+    def __init__(self, pull: Callable[[], object], every_steps: int) -> None:
+        self._pull, self._every = pull, every_steps
         self._at, self._steps = -1, 0
 
-    @property
-    def version(self) -> int:
-        return self._policy.version
-
-    @property
-    def draws_per_step(self) -> int:
-        return self._policy.draws_per_step
-
-    def __call__(
-        self,
-        observations: Tensor,
-        uniforms: Tensor,
-        agent_steps: int,
-        carried: Carried | None = None,
-    ) -> Acted:
+    def __call__(self, agent_steps: int) -> None:
         if agent_steps != self._at:  # groups of one step share it, and see the same weights
             self._at, self._steps = agent_steps, self._steps + 1
             if self._steps % self._every == 0:
-                self._poll()
-        return self._policy(observations, uniforms, agent_steps, carried)
-
-
-class PolledPolicy:
-    """Another policy that looks for newer weights at every call; for any number of threads."""
-
-    def __init__(self, policy: Policy, poll: Callable[[], object]) -> None:
-        self._policy, self._poll = policy, poll
-
-    @property
-    def version(self) -> int:
-        return self._policy.version
-
-    @property
-    def draws_per_step(self) -> int:
-        return self._policy.draws_per_step
-
-    def __call__(
-        self,
-        observations: Tensor,
-        uniforms: Tensor,
-        agent_steps: int,
-        carried: Carried | None = None,
-    ) -> Acted:
-        self._poll()
-        return self._policy(observations, uniforms, agent_steps, carried)
+                self._pull()
 
 
 class RandomPolicy:

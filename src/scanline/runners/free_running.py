@@ -21,7 +21,7 @@ from typing import Any, ClassVar, Protocol, cast
 
 import torch
 
-from ..acting import NetworkPolicy, PolledPolicy
+from ..acting import NetworkPolicy
 from ..interfaces import Metric, Parts, Run, RuntimeContext, Saved, Store
 from ..networks import share_cores_here
 from ..parameters import LocalParameters, Published
@@ -192,8 +192,7 @@ class FreeThreads:
     def __init__(self, parts: Parts, published: Published, pace: FreeRunning, seed: int) -> None:
         self.sampler, self.store = cast(Any, parts.sampler), cast(Any, parts.store)
         algorithm = PreparingAlgorithm(parts.algorithm, parts.store)
-        acting = NetworkPolicy(algorithm, published.leased)
-        policy = PolledPolicy(acting, published.read)
+        policy = NetworkPolicy(algorithm, published.leased, poll=lambda _: published.read())
         self._tally = Tally()
         self._parts = replace(parts, parameters=published, algorithm=algorithm, policy=policy)
         learned = cast(Store, LearnedStore(parts.store, published, self._tally))

@@ -229,11 +229,11 @@ class Context:
         )
 
     def _policy(self) -> Policy:
-        policy: Policy = acting.NetworkPolicy(self.algorithm, self.acting_weights)
-        poll_steps = self.recipe.exchange.poll_steps
-        if poll_steps:
-            policy = acting.PollingPolicy(policy, self.parameters.pull, poll_steps)
-        return policy
+        policy, every_steps = acting.NetworkPolicy, self.recipe.exchange.poll_steps
+        if not every_steps:
+            return policy(self.algorithm, self.acting_weights)
+        poll = acting.PollEvery(self.parameters.pull, every_steps)
+        return policy(self.algorithm, self.acting_weights, poll=poll)
 
     def acting_weights(self) -> tuple[Views, int]:
         """What acts now, and the updates in it."""

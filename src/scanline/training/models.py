@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from .. import networks
-from ..acting import EvaluationPolicy, NetworkPolicy, Source
+from ..acting import EvaluationPolicy, Source
 from ..parameters import LocalParameters
 from ..random import GREEDY, SAMPLED
 from ..recipes import Recipe
@@ -106,5 +106,4 @@ def policy_of(
     algorithm = plan.recipe.algorithm.spanning(plan.recipe.agent_steps)
     wanted = GREEDY if greedy else SAMPLED
     choice = algorithm.evaluation_choice if greedy is None else wanted
-    policy = NetworkPolicy(algorithm, source, choice)
-    return EvaluationPolicy(policy, agent_steps, device_of(plan))
+    return EvaluationPolicy(algorithm, source, choice, agent_steps, device_of(plan))
