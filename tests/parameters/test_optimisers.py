@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from scanline.parameters import OptimiserSettings, RMSProp
+from scanline.parameters import OptimiserSettings, RateSettings, RMSProp
 
 NUM_UPDATES = 20
 RATE = 0.01
@@ -268,3 +268,11 @@ def test_the_learning_rate_follows_agent_steps():
     assert [rate(steps) for steps in (0, 50, 100, 500, 1000, 1001)] == pytest.approx(
         [0.0, 0.5 * 0.5 * 0.95, 0.45, 0.25, 0.0, 0.0]
     )
+
+
+def test_settings_without_an_optimiser_are_refused_where_they_are_made() -> None:
+    class Unfinished(RateSettings):
+        pass
+
+    with pytest.raises(TypeError, match=r"abstract.*build"):
+        Unfinished()  # type: ignore[abstract]

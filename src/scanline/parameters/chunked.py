@@ -10,6 +10,7 @@ runs it on the store's memory, `MultiStepAdam` on its own and merges what severa
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 
 import torch
@@ -72,7 +73,7 @@ def _in_memory(tensor: Tensor, parameter: Tensor) -> Tensor:
     return tensor.detach().as_strided((tensor.numel(),), (1,), tensor.storage_offset())
 
 
-class CentralOptimiser:
+class CentralOptimiser(ABC):
     """What both rules share: the group's chunks, its gradient, and pulling."""
 
     def __init__(
@@ -93,8 +94,9 @@ class CentralOptimiser:
         self.own_updates = 0
         """Updates of the store that were this learner's."""
 
+    @abstractmethod
     def step(self, learning_rate: float, gradient_scale: Metric = 1.0) -> None:
-        raise NotImplementedError
+        """Moves the store by the gradient, by the rule."""
 
     def take_gradient(self, gradient_scale: Metric) -> None:
         gradients = [each.grad for each in self.flat.parameters]
@@ -134,6 +136,7 @@ class CentralOptimiser:
 
     def load(self, state: State) -> None:
         """The store is saved by its owner."""
+        assert not state
 
 
 def optimiser_of(

@@ -12,6 +12,7 @@ Adam is PyTorch's fused one: a quarter of the time of its foreach form on a CPU.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -37,7 +38,7 @@ _LARGEST = torch.finfo(torch.float32).max
 
 
 @dataclass(frozen=True, kw_only=True)
-class RateSettings:
+class RateSettings(ABC):
     """How long steps are, whatever the optimiser: a user's own settings begin with these."""
 
     needs: ClassVar[frozenset[str]] = frozenset()
@@ -79,9 +80,9 @@ class RateSettings:
     def gives(self) -> frozenset[str]:
         return frozenset()
 
+    @abstractmethod
     def build(self, parameters: Sequence[Tensor]) -> Optimiser:
         """The optimiser of these parameters, one group of a network's."""
-        raise NotImplementedError(f"{type(self).__name__} must write `build(parameters)`.")
 
     def scaled_rate(self, num_envs: int) -> float:
         """The learning rate for so many environments."""
