@@ -23,17 +23,17 @@ using Scalars = const std::vector<u32>&;
 template <class Cartridge>
 void play(u32 i, Buffers b, Scalars s) {
   HostKernels<Cartridge>::scanline_play(i, b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8],
-                                        s[0], s[1]);
+                                        s[0], s[1], s[2]);
 }
 template <class Cartridge>
 void observe(u32 i, Buffers b, Scalars s) {
   HostKernels<Cartridge>::scanline_observe(i, b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], s[0],
-                                           s[1]);
+                                           s[1], s[2]);
 }
 template <class Cartridge>
 void restart(u32 i, Buffers b, Scalars s) {
   HostKernels<Cartridge>::scanline_restart(i, b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], s[0],
-                                           s[1], s[2]);
+                                           s[1], s[2], s[3]);
 }
 
 struct HostKernel {
@@ -43,9 +43,9 @@ struct HostKernel {
 
 template <class Cartridge>
 HostKernel named(const std::string& name) {
-  if (name == "scanline_play") return {play<Cartridge>, 9, 2};
-  if (name == "scanline_observe") return {observe<Cartridge>, 8, 2};
-  if (name == "scanline_restart") return {restart<Cartridge>, 8, 3};
+  if (name == "scanline_play") return {play<Cartridge>, 9, 3};
+  if (name == "scanline_observe") return {observe<Cartridge>, 8, 3};
+  if (name == "scanline_restart") return {restart<Cartridge>, 8, 4};
   return {};
 }
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -118,6 +118,10 @@ class Device:
         """Fills a tensor of this device from host memory that stays unchanged meanwhile."""
         target.copy_(host, non_blocking=self._is_asynchronous)
 
+    def download_into(self, target: Tensor, source: Tensor) -> None:
+        """Fills memory of the host, or of this device, from a tensor of it; returns at once."""
+        target.copy_(source, non_blocking=self._is_asynchronous)
+
     def place(self, module: torch.nn.Module) -> torch.nn.Module:
         """The module, its parameters and buffers on this device."""
         return module.to(self.pytorch)
@@ -156,6 +160,14 @@ class Device:
 
 
 HOST = Device()
+
+
+class Places(NamedTuple):
+    """Where a rollout is kept: on a device, where an engine's memory may be, too."""
+
+    device: Device = HOST
+    frames: Device = HOST
+    """Where an engine writes frames: in host memory, from where they go up, or on the device."""
 
 
 def listed_cores(path: Path) -> list[int]:

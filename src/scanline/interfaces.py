@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from .carried import Carried
-from .devices import Device
+from .devices import Device, Places
 from .random import Choice
 from .records import (
     ActContext,
@@ -235,6 +235,10 @@ class BuildContext(Protocol):
     @property
     def device(self) -> Device:
         """Where this learner's network is, and learns."""
+
+    @property
+    def places(self) -> Places:
+        """The same device, and where the engine writes the frames of a store's slots."""
 
     @property
     def carried(self) -> Mapping[str, Column]:

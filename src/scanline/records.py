@@ -28,6 +28,10 @@ State = dict[str, Any]
 """What a part saves: tensors, arrays, numbers, strings, and lists or dictionaries of these."""
 
 
+Frames = Any
+"""Frames of a step: an array of the host, or a tensor where `Engine.memory` is."""
+
+
 @dataclass(frozen=True, eq=False)
 class StepArrays:
     """Where an engine writes one step of `b` environments: views into the caller's arrays.
@@ -35,7 +39,7 @@ class StepArrays:
     Each is equal to itself alone, so that an engine can remember what it knows of one.
     """
 
-    frame: Array  # [b, *frame] the newest frame; after an end, the first of the next episode
+    frame: Frames  # [b, *frame] the newest frame; after an end, the first of the next episode
     depth: Array  # [b] uint8, valid frames of the stack, 1 right after a reset, at most S
     reward: Array  # [b] float32, clipped as the protocol says
     raw_reward: Array  # [b] float32
@@ -43,7 +47,7 @@ class StepArrays:
     truncated: Array  # [b] bool, a limit ended the episode
     life_lost: Array  # [b] bool, a life was lost and the game goes on
     lives: Array  # [b] int32
-    final_frame: Array  # [b, *frame] last frame of the episode, where terminated or truncated
+    final_frame: Frames  # [b, *frame] last frame of the episode, where terminated or truncated
     start_frames: Array  # [b, num_start_frames, *frame] before `frame`, where depth is 1
 
     @classmethod

@@ -4,7 +4,8 @@ Takes spaces, a number of steps and environments, and a device; gives arrays tha
 place, and observations from them. Knows no engine, store or algorithm.
 
 A slot on a device has a second side in host memory, where an engine writes. New frames go up step
-by step; rewards and ends follow once per rollout, as records of 12 bytes.
+by step; rewards and ends follow once per rollout, as records of 12 bytes. An engine whose memory is
+the device writes frames there at once: both sides then have the same frames.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from torch import Tensor
 
 from . import stacks
 from .carried import Carried, Column, Sequences, allocated
-from .devices import HOST, Device
+from .devices import Device, Places
 from .spaces import Spaces
 from .stacks import Array
 
@@ -31,6 +32,7 @@ _STEPS = ("actions", "reward", "raw_reward", "terminated", "truncated", "life_lo
 _RECORD = {"reward": 0, "raw_reward": 1, "terminated": 8, "truncated": 9, "life_lost": 10}
 """Where in its record, counted in numbers of its own type, a device has what a step came to."""
 _RECORD_BYTES = 12
+_ON_HOST = Places()
 _VALID = 11
 
 
@@ -86,13 +88,15 @@ class Slot:
         num_envs: int,
         columns: Mapping[str, Column],
         carried: Mapping[str, Column] = MappingProxyType({}),
-        device: Device = HOST,
+        places: Places = _ON_HOST,
     ) -> Slot:
         """Arrays of one rollout: zeros, and initial values of what is carried."""
+        device, frames_in = places
         steps = (num_steps, num_envs)
         frame, dtype = spaces.frame_shape, getattr(torch, spaces.frame_dtype)
+        memory = device.staging if frames_in.is_host else device.zeros
         host = cls(
-            frames=device.staging((spaces.stack + num_steps, num_envs, *frame), dtype),
+            frames=memory((spaces.stack + num_steps, num_envs, *frame), dtype),
             depth=torch.ones((num_steps + 1, num_envs), dtype=torch.uint8),
             actions=torch.zeros(steps, dtype=torch.int64),
             reward=torch.zeros(steps),
@@ -102,7 +106,7 @@ class Slot:
             life_lost=torch.zeros(steps, dtype=torch.bool),
             version=torch.zeros(num_steps, dtype=torch.int64),
             columns={n: device.zeros((*steps, *c.shape), c.dtype) for n, c in columns.items()},
-            finals=stacks.SparseFrames((spaces.stack, *frame), dtype, num_envs),
+            finals=stacks.SparseFrames((spaces.stack, *frame), dtype, num_envs, frames_in),
             starts=stacks.SparseFrames((spaces.num_start_frames, *frame), dtype, num_envs),
             padding=spaces.stack_padding,
             life_loss_ends_return=spaces.life_loss_ends_return,
@@ -114,9 +118,10 @@ class Slot:
         """A slot on a device whose host side is this one."""
         records = device.zeros((*self.actions.shape, _RECORD_BYTES), torch.uint8)
         recorded: dict[str, Any] = {name: _recorded(records, name) for name in _RECORD}
+        is_there = not self.frames.is_cpu
         return replace(
             self,
-            frames=device.zeros(self.frames.shape, self.frames.dtype),
+            frames=self.frames if is_there else device.zeros(self.frames.shape, self.frames.dtype),
             actions=device.zeros(self.actions.shape, torch.int64),
             **recorded,
             finals=self.finals.emptied(device),
@@ -135,7 +140,7 @@ class Slot:
 
     def upload_frames(self, t: int, envs: slice = slice(None)) -> None:
         """Brings the newest frames of step t up, once they are written."""
-        if self.staging is not None:
+        if self.staging is not None and self.staging.frames.is_cpu:
             row = self.stack + t
             self.device.upload_into(self.frames[row, envs], self.staging.frames[row, envs])
 

@@ -17,11 +17,11 @@ import torch
 from cuda_kernels import KernelCost, kernel_costs
 
 from scanline import engines
-from scanline.devices import Device
+from scanline.devices import HOST
 from scanline.engines import Engine, EngineSettings, cuda
 from scanline.engines.cuda import THREADS_PER_BLOCK, CudaLauncher
 from scanline.engines.device import DeviceEngine
-from scanline.engines.launcher import HostLauncher
+from scanline.engines.gpu_host import HostLauncher
 from scanline.errors import MissingPackageError, RefusedError
 
 KERNELS = ["scanline_observe", "scanline_play", "scanline_restart"]
@@ -59,32 +59,41 @@ class CudaOnHost(CudaLauncher):
     """The launcher's memory and arguments in host memory, with the host grid for its kernels."""
 
     def __init__(self) -> None:
-        self._device, self._host = Device("cpu"), HostLauncher()
+        self.memory, self._host = HOST, HostLauncher()
         self._core = SimpleNamespace(
             LaunchConfig=SimpleNamespace,
             Stream=SimpleNamespace(from_handle=lambda handle: handle),
             launch=self._run,
         )
         self._kernels = _NamedKernels()
-        self._arrays: dict[int, np.ndarray] = {}
+        self._buffers: dict[int, torch.Tensor] = {}
 
     def compile(self, cartridge: str) -> None:
         """The host grid has every cartridge type."""
 
     def allocate(self, num_bytes: int) -> torch.Tensor:
         buffer = super().allocate(num_bytes)
-        self._arrays[buffer.data_ptr()] = buffer.numpy()
+        self._buffers[buffer.data_ptr()] = buffer
+        return buffer
+
+    def view(self, frames: Any) -> torch.Tensor | None:
+        buffer = super().view(frames)
+        if buffer is not None:
+            self._buffers[buffer.data_ptr()] = buffer
         return buffer
 
     def stream(self) -> Any:
-        return SimpleNamespace(cuda_stream=7, query=lambda: True)
+        done = SimpleNamespace(query=lambda: True, synchronize=lambda: None)
+        return SimpleNamespace(
+            cuda_stream=7, wait_stream=lambda other: None, record_event=lambda: done
+        )
 
     def _run(self, queue: int, config: Any, kernel: tuple[str, str], *arguments: Any) -> None:
         assert queue == 7
         addresses = [each for each in arguments if isinstance(each, int)]
         scalars: Sequence[np.uint32] = arguments[len(addresses) :]
         assert all(type(scalar) is np.uint32 for scalar in scalars)  # four bytes each
-        buffers = [self._arrays[address] for address in addresses]
+        buffers = [self._buffers[address] for address in addresses]
         num_lanes = config.grid * config.block  # more than there are: kernels must look
         self._host.launch(None, kernel, num_lanes, buffers, [int(each) for each in scalars])
 
@@ -99,6 +108,7 @@ def test_memory_and_arguments_are_those_that_kernels_expect(
 ) -> None:
     monkeypatch.setattr(torch.cuda, "stream", lambda stream: nullcontext())
     monkeypatch.setattr(torch.cuda, "device", lambda device: nullcontext())
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda device: None)
 
     def on_host(settings: EngineSettings) -> Engine:
         return DeviceEngine(settings, CudaOnHost())

@@ -10,8 +10,10 @@ import pytest
 import toys
 
 from scanline.engines import Engine, EngineSettings, ProtocolRefusedError
-from scanline.engines.device import NUMBERS, DeviceEngine
-from scanline.engines.launcher import HostLauncher, layout_macros, sources, sources_fingerprint
+from scanline.engines.device import DeviceEngine
+from scanline.engines.gpu_host import HostLauncher
+from scanline.engines.lanes import NUMBERS
+from scanline.engines.launcher import layout_macros, sources, sources_fingerprint
 from scanline.engines.native import NativeEngine
 
 
@@ -84,7 +86,7 @@ def test_the_order_of_lanes_does_not_matter(order: Any) -> None:
     )
 
     def build(settings: EngineSettings) -> Engine:
-        return DeviceEngine(settings, HostLauncher(order))
+        return DeviceEngine(settings, HostLauncher(order=order))
 
     devices.assert_plays_like_native(build, settings, 90, snapshot_at=(80,))
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from scanline import engines, protocols
+from scanline.devices import HOST
 from scanline.engines import Engine, EngineSettings
 from scanline.engines.wrapped import RATIO, PausableEngine, UnevenEngine
 from scanline.records import Slot, Spaces, StepArrays
@@ -36,7 +37,7 @@ class Clock:
 class Instant:
     """An engine whose steps are ready at once."""
 
-    name, spaces, can_snapshot = "instant", SPACES, False
+    name, spaces, can_snapshot, memory = "instant", SPACES, False, HOST
 
     def __init__(self, **options: Any) -> None:
         protocol = protocols.get("as-is")

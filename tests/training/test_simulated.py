@@ -7,12 +7,14 @@ import json
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
 import pytest
 import torch
 
 import scanline
 from scanline import random, recipes, simulated, training
-from scanline.devices import HOST
+from scanline.devices import HOST, download
+from scanline.engines.lanes import NUMBERS
 from scanline.errors import RefusedError
 from scanline.interfaces import Parts
 from scanline.recipes import Recipe
@@ -180,6 +182,37 @@ def test_the_budget_of_simulated_replays() -> None:
     assert there.learning.uploaded_bytes < host.learning.uploaded_bytes
     prioritised = Budget("accelerated-rainbow")
     assert prioritised.learning.waits == prioritised.learning.downloads == prioritised.updates
+
+
+def weights_and_traffic(recipe: str, engine: str) -> tuple[list[Any], simulated.Traffic]:
+    """Of a short run on Atari, after its games have begun."""
+    small = {"num_envs": 20, "decorrelation_agent_steps": 3, "network": "nature"}
+    atari = {"engine": engine, "protocol": "baselines", "kernels": "torch", "torch_threads": 1}
+    plan = training.make_plan(recipe, "pong", live=False, device="simulated", **small, **atari)
+    made = training.prepared(plan, lambda part: None, lambda sentence: None)
+    parts = made.context.parts
+    parts.sampler.begin()
+    with simulated.measured() as traffic:
+        for _ in range(5):
+            play(parts)
+            updates = learn(parts)
+    assert updates
+    made.context.close()
+    return [download(each).copy() for each in parts.parameters.read().live.parameters()], traffic
+
+
+@pytest.mark.parametrize("recipe", ["paac", "vtrace"])
+def test_no_frame_crosses_to_a_simulated_device_that_an_engine_plays_on(recipe: str) -> None:
+    copied, across = weights_and_traffic(recipe, "native")
+    written, in_place = weights_and_traffic(recipe, "gpu-host")
+    for mine, theirs in zip(written, copied, strict=True):
+        assert np.array_equal(mine, theirs)
+    frame, envs, steps = 84 * 84, 20, 25
+    assert across.upload_sizes[envs * frame] == steps
+    # Up: actions, 12 bytes a step once per rollout, tables of young stacks. Down: actions, numbers.
+    assert max(in_place.upload_sizes) <= 5 * envs * 12
+    assert in_place.upload_sizes[envs * 4] >= steps
+    assert in_place.download_sizes == {envs * 8: steps, envs * NUMBERS.itemsize: steps}
 
 
 def to_host(parts: Parts, kind: str) -> None:

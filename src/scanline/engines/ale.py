@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from ..devices import HOST
 from ..processes import granted_cores
 from ..records import Array, StepArrays
 from .interface import Engine, EngineSettings
@@ -47,6 +48,7 @@ class AleEngine:
 
     name = "ale"
     can_snapshot = False
+    memory = HOST
 
     def __init__(self, settings: EngineSettings) -> None:
         self.settings = settings

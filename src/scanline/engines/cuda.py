@@ -20,12 +20,12 @@ import numpy as np
 import torch
 
 from .. import files
-from ..devices import Device, download, resolved
+from ..devices import Device, resolved
 from ..errors import MissingPackageError, RefusedError
-from ..records import Array
+from ..records import Array, Frames
 from .device import DeviceEngine, check_settings
 from .interface import Engine, EngineSettings
-from .launcher import layout_macros, sources, sources_fingerprint
+from .launcher import TensorMemory, layout_macros, sources, sources_fingerprint
 
 THREADS_PER_BLOCK = 32
 """One warp: a block waits for its slowest console, and registers allow few warps anyway."""
@@ -33,47 +33,37 @@ _OLDEST = (7, 5)
 """Compute capability below which nothing is compiled or tested."""
 
 
-class CudaLauncher:
+class CudaLauncher(TensorMemory):
     """One NVIDIA GPU: modules by cartridge type, a stream of PyTorch's per group."""
 
     name = "cuda"
 
-    def __init__(self, device: str = "cuda") -> None:
+    def __init__(self, device: str = "cuda:0") -> None:
         self._core = _cuda_core()
         self._architecture = _architecture(device)
-        self._device = Device(resolved(device))
+        super().__init__(Device(resolved(device)))
         self._kernels: dict[tuple[str, str], Any] = {}
 
     def compile(self, cartridge: str) -> None:
         code = cached_code(cartridge, self._architecture)
-        with torch.cuda.device(self._device.pytorch):
+        with torch.cuda.device(self.memory.pytorch):
             torch.cuda.current_stream()  # PyTorch's context is the one that modules are loaded into
             module = self._core.ObjectCode.from_cubin(code)
             for name in ("scanline_play", "scanline_observe", "scanline_restart"):
                 self._kernels[cartridge, name] = module.get_kernel(name)
 
-    def allocate(self, num_bytes: int) -> torch.Tensor:
-        try:
-            return self._device.zeros((max(num_bytes, 1),), torch.uint8)
-        except torch.cuda.OutOfMemoryError as error:
-            raise RefusedError(
-                f"The device {self._device.name!r} has no memory for {num_bytes:,} bytes more; "
-                "use fewer environments."
-            ) from error
-
     def stream(self) -> Any:
-        return torch.cuda.Stream(self._device.pytorch)  # type: ignore[no-untyped-call]
+        return torch.cuda.Stream(self.memory.pytorch)  # type: ignore[no-untyped-call]
 
     def write(self, stream: Any, buffer: torch.Tensor, data: Array, offset: int = 0) -> None:
-        raw = torch.from_numpy(np.array(data).reshape(-1).view(np.uint8))  # of its own: writable
+        stream.wait_stream(torch.cuda.current_stream(self.memory.pytorch))
         with torch.cuda.stream(stream):
             # From pageable memory the driver has read all of it when the call returns.
-            self._device.upload_into(buffer[offset : offset + raw.numel()], raw)
+            super().write(stream, buffer, data, offset)
 
-    def read(self, stream: Any, buffer: torch.Tensor, data: Array, offset: int = 0) -> None:
+    def read(self, stream: Any, buffer: torch.Tensor, data: Frames, offset: int = 0) -> None:
         with torch.cuda.stream(stream):
-            found = download(buffer[offset : offset + data.nbytes])
-        data[...] = found.view(data.dtype).reshape(data.shape)
+            super().read(stream, buffer, data, offset)
 
     def launch(
         self,
@@ -87,14 +77,20 @@ class CudaLauncher:
             grid=-(-num_lanes // THREADS_PER_BLOCK), block=THREADS_PER_BLOCK
         )
         addresses = [buffer.data_ptr() for buffer in buffers]
-        with torch.cuda.device(self._device.pytorch):
+        with torch.cuda.device(self.memory.pytorch):
             queue = self._core.Stream.from_handle(stream.cuda_stream)
             self._core.launch(
                 queue, config, self._kernels[kernel], *addresses, *map(np.uint32, scalars)
             )
 
-    def is_idle(self, stream: Any) -> bool:
-        return bool(stream.query())
+    def event(self, stream: Any) -> Any:
+        return stream.record_event()
+
+    def is_done(self, event: Any) -> bool:
+        return bool(event.query())
+
+    def wait(self, event: Any) -> None:
+        event.synchronize()
 
 
 def cached_code(cartridge: str, architecture: str) -> bytes:
@@ -179,7 +175,8 @@ class CudaEngine(DeviceEngine):
 
     def __init__(self, settings: EngineSettings) -> None:
         check_settings(settings, CudaLauncher.name)
-        super().__init__(settings, CudaLauncher())
+        is_cuda = settings.device.startswith("cuda")
+        super().__init__(settings, CudaLauncher(settings.device if is_cuda else "cuda:0"))
 
 
 build: Callable[[EngineSettings], Engine] = CudaEngine

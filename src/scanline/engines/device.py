@@ -1,8 +1,10 @@
 """Engines that play whole agent steps on a device, whatever launches their kernels.
 
 Takes a launcher (launcher.py) and the settings of every engine; steps are the kernels `play`,
-`observe` and `restart` of native/gpu, by the same rules as engine `native`, byte for byte. Results
-are copied into the caller's arrays. Knows neither OpenCL nor CUDA.
+`observe` and `restart` of native/gpu, by the same rules as engine `native`, byte for byte. Kernels
+write frames where the caller wants them if that is memory of their device, else frames are copied
+from there; numbers are always copied. A group is a stream, and a step ends with an event of it.
+Knows neither OpenCL nor CUDA.
 
 Honoured are cached resets, autoreset in the same or the next step, and protocols whose observation
 is grey by area resize without frames of a stack's own; others are refused by name.
@@ -12,14 +14,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from .. import _native, random
 from ..records import Array, Spaces, StepArrays
 from .interface import EngineSettings
+from .lanes import LANE_BYTES, FrameTarget, Lanes
 from .launcher import Launcher
 from .rules import (
     GroupCalls,
@@ -39,47 +42,15 @@ SUPPORTED: Supported = {
     "stack_padding": ("zeros", "repeat"),
     "terminal_frame": ("real",),
 }
-NUMBERS = np.dtype(
-    [
-        ("reward", np.float32),
-        ("raw_reward", np.float32),
-        ("episode_return", np.float32),
-        ("lives", np.int32),
-        ("episode_agent_steps", np.int32),
-        ("frame_number", np.int32),
-        ("episode_frame_number", np.int32),
-        ("terminated", np.bool_),
-        ("truncated", np.bool_),
-        ("life_lost", np.bool_),
-        ("depth", np.uint8),
-    ]
-)
-"""`StepNumbers` of native/gpu/lane.h."""
 _RESULTS = ("reward", "raw_reward", "terminated", "truncated", "life_lost", "lives", "depth")
 _POLL_SECONDS = 1e-4
 
 
-@dataclass(frozen=True, eq=False)
-class _GameBuffers:
-    """What the kernels read of one game."""
+class _Sent(NamedTuple):
+    """A step under way."""
 
-    record: Any
-    rom: Any
-    starts: Any
-    start_frames: Any
-    firsts: Any
-    weights: Any
-
-
-@dataclass(frozen=True, eq=False)
-class _Part:
-    """Environments of one game within a group: what one launch is for."""
-
-    game: int
-    envs: Array
-    """Numbers within the engine, uint32."""
-    buffer: Any
-    """The same on the device; as large as all of them."""
+    target: FrameTarget
+    event: Any
 
 
 class DeviceEngine:
@@ -88,7 +59,7 @@ class DeviceEngine:
     can_snapshot = True
 
     def __init__(self, settings: EngineSettings, launcher: Launcher) -> None:
-        self.name = launcher.name
+        self.name, self.memory = launcher.name, launcher.memory
         self.settings = settings
         check_settings(settings, self.name)
         self._launcher = launcher
@@ -101,45 +72,12 @@ class DeviceEngine:
         ]
         self.spaces = self._spaces()
         self._calls = GroupCalls(settings)
-        for cartridge in sorted({game.cartridge for game in self._games}):
-            launcher.compile(cartridge)
-        self._streams = [launcher.stream() for _ in range(settings.num_groups)]
-        self._allocate()
-        self._lane = np.zeros(_native.DeviceGame.LANE_BYTES // 8, np.uint64).view(np.uint8)
+        self._lanes = Lanes(settings, launcher, self._games, self._game_of)
+        self._targets: WeakKeyDictionary[StepArrays, FrameTarget] = WeakKeyDictionary()
+        self._lane = np.zeros(LANE_BYTES // 8, np.uint64).view(np.uint8)
         self._is_loaded = [False] * settings.num_groups
         self._counters = np.zeros((settings.num_groups, 2, settings.group_size), np.int32)
-
-    def _allocate(self) -> None:
-        new, num = self._launcher.allocate, self.settings.num_envs
-        self._frame_bytes = int(np.prod(self.spaces.frame_shape))
-        self._lanes = new(num * _native.DeviceGame.LANE_BYTES)
-        self._actions, self._numbers = new(num * 4), new(num * NUMBERS.itemsize)
-        self._frames, self._final_frames = (
-            new(num * self._frame_bytes),
-            new(num * self._frame_bytes),
-        )
-        self._buffers = [
-            _GameBuffers(*map(self._uploaded, _parts_of(game))) for game in self._games
-        ]
-        self._parts = [self._parts_of_group(group) for group in range(self.settings.num_groups)]
-
-    def _uploaded(self, data: bytes) -> Any:
-        buffer = self._launcher.allocate(len(data))
-        self._launcher.write(self._streams[0], buffer, np.frombuffer(data, np.uint8))
-        return buffer
-
-    def _parts_of_group(self, group: int) -> list[_Part]:
-        rows = self.settings.rows(group)
-        chosen = np.asarray(self._game_of)[rows]
-        parts = []
-        for game in sorted(set(chosen.tolist())):
-            envs = (np.flatnonzero(chosen == game) + rows.start).astype(np.uint32)
-            buffer = self._launcher.allocate(envs.nbytes)
-            self._launcher.write(self._streams[group], buffer, envs)
-            parts.append(_Part(game, envs, buffer))
-        return parts
-
-    # ---- the interface ----
+        self._sent: list[_Sent | None] = [None] * settings.num_groups
 
     def reset(
         self, group: int, out: StepArrays, mask: Array | None = None, seed: int | None = None
@@ -149,50 +87,63 @@ class DeviceEngine:
         if seeds is not None:
             self._load(group, where, seeds, self.settings.seed if seed is None else seed)
         self._is_loaded[group] = True
-        first = self.settings.rows(group).start
-        stream = self._streams[group]
-        for part in self._parts[group]:
-            chosen = part.envs[where[part.envs - first]]
-            if not chosen.size:
-                continue
-            envs = self._launcher.allocate(chosen.nbytes)
-            self._launcher.write(stream, envs, chosen)
-            self._restart(group, part.game, envs, chosen.size, is_reset=True)
-        numbers = self._read_numbers(group)
+        target = self._target(out)
+        numbers = self._numbers(group, self._lanes.reset(group, where, target))
         for name in _RESULTS:
             getattr(out, name)[where] = numbers[name][where]
-        frames = np.empty(out.frame.shape, np.uint8)
-        self._launcher.read(stream, self._frames, frames, first * self._frame_bytes)
-        out.frame[where] = frames[where]
+        if target is self._lanes.own:
+            frames = np.empty(out.frame.shape, np.uint8)
+            self._lanes.read_frames(group, np.array([]), frames, frames)
+            out.frame[where] = frames[where]
 
     def send(self, group: int, actions: Array, out: StepArrays | None = None) -> None:
         self._calls.send(group)
         try:
-            self._launch_step(group, self._checked(group, actions))
+            target = self._lanes.own if out is None else self._target(out)
+            event = self._lanes.step(group, self._checked(group, actions), target)
+            self._sent[group] = _Sent(target, event)
         except BaseException:
             self._calls.send_failed(group)
             raise
 
     def recv(self, group: int, out: StepArrays) -> None:
         self._calls.receive(group)
-        stream, first = self._streams[group], self.settings.rows(group).start
-        numbers = self._read_numbers(group)
+        sent, self._sent[group] = self._sent[group], None
+        assert sent is not None
+        numbers = self._numbers(group, sent.event)
         for name in _RESULTS:
             getattr(out, name)[...] = numbers[name]
-        self._launcher.read(stream, self._frames, out.frame, first * self._frame_bytes)
-        for row in np.flatnonzero(numbers["terminated"] | numbers["truncated"]).tolist():
-            offset = (first + row) * self._frame_bytes
-            self._launcher.read(stream, self._final_frames, out.final_frame[row], offset)
+        if sent.target is self._lanes.own:
+            ended = numbers["terminated"] | numbers["truncated"]
+            self._lanes.read_frames(group, ended, out.frame, out.final_frame)
+        elif sent.target is not self._target(out):
+            raise ValueError("recv was given other arrays than send, where frames are by now.")
+
+    def _target(self, out: StepArrays) -> FrameTarget:
+        """The caller's memory where kernels can write it, else the lanes' own."""
+        found = self._targets.get(out)
+        if found is None:
+            shape = (self.settings.group_size, *self.spaces.frame_shape)
+            if not shape == tuple(out.frame.shape) == tuple(out.final_frame.shape):
+                raise ValueError(f"frame and final_frame must be of shape {shape}.")
+            views = [self._launcher.view(each) for each in (out.frame, out.final_frame)]
+            is_here = all(view is not None for view in views)
+            found = self._targets[out] = FrameTarget(*views) if is_here else self._lanes.own
+        return found
 
     def poll(self, timeout_seconds: float) -> list[int]:
         self._calls.refuse_closed()
         deadline = time.monotonic() + timeout_seconds
         while True:
             in_flight = self._calls.in_flight()
-            ready = [group for group in in_flight if self._launcher.is_idle(self._streams[group])]
+            ready = [group for group in in_flight if self._is_ready(group)]
             if ready or not in_flight or time.monotonic() >= deadline:
                 return ready
             time.sleep(_POLL_SECONDS)
+
+    def _is_ready(self, group: int) -> bool:
+        sent = self._sent[group]  # None while another thread still launches the step
+        return sent is not None and self._launcher.is_done(sent.event)
 
     def counters(self, group: int) -> Mapping[str, Array]:
         total, of_episode = self._counters[group]
@@ -204,19 +155,17 @@ class DeviceEngine:
             raise RuntimeError("Reset before taking a snapshot.")
         snapshots = []
         for env, game in enumerate(self._game_of):
-            self._launcher.read(self._stream_of(env), self._lanes, self._lane, self._place(env))
+            self._lanes.read(env, self._lane)
             snapshots.append(bytes(self._games[game].snapshot(self._lane)))
         return snapshots
 
     def restore(self, snapshots: Sequence[bytes]) -> None:
         self._calls.restore(snapshots)
-        lanes = np.zeros((len(snapshots), _native.DeviceGame.LANE_BYTES // 8), np.uint64).view(
-            np.uint8
-        )
+        lanes = np.zeros((len(snapshots), LANE_BYTES // 8), np.uint64).view(np.uint8)
         for env, snapshot in enumerate(snapshots):  # all or none
             self._games[self._game_of[env]].restore(lanes[env], snapshot)
         for env, lane in enumerate(lanes):
-            self._launcher.write(self._stream_of(env), self._lanes, lane, self._place(env))
+            self._lanes.write(env, lane)
             group, row = divmod(env, self.settings.group_size)
             self._counters[group, :, row] = self._games[self._game_of[env]].frame_numbers(lane)
         self._is_loaded = [True] * self.settings.num_groups
@@ -224,10 +173,8 @@ class DeviceEngine:
 
     def close(self) -> None:
         if self._calls.close():
-            self._buffers, self._parts = [], []
-            self._lanes = self._frames = self._final_frames = self._numbers = None
-
-    # ---- launches ----
+            self._targets.clear()
+            del self._lanes
 
     def _load(self, group: int, where: Array, seeds: Array, seed: int) -> None:
         """Writes lanes whose random draws start anew."""
@@ -237,53 +184,12 @@ class DeviceEngine:
             env = first + row
             env_id = self.settings.first_env_id + env
             self._games[self._game_of[env]].load(self._lane, int(seeds[row]), (*key, env_id))
-            self._launcher.write(self._streams[group], self._lanes, self._lane, self._place(env))
+            self._lanes.write(env, self._lane)
 
-    def _launch_step(self, group: int, actions: Array) -> None:
-        stream, first = self._streams[group], self.settings.rows(group).start
-        self._launcher.write(stream, self._actions, actions, first * 4)
-        for part in self._parts[group]:
-            game, num = self._buffers[part.game], len(part.envs)
-            self._launcher.launch(
-                stream,
-                (self._games[part.game].cartridge, "scanline_play"),
-                num,
-                [
-                    *(self._lanes, game.record, game.rom, game.starts, game.start_frames),
-                    *(part.buffer, self._actions, self._numbers, self._frames),
-                ],
-                [self._frame_bytes, num],
-            )
-            self._launcher.launch(
-                stream,
-                (self._games[part.game].cartridge, "scanline_observe"),
-                num * self.spaces.frame_shape[0],
-                [
-                    *(self._lanes, game.record, part.buffer, game.firsts, game.weights),
-                    *(self._numbers, self._frames, self._final_frames),
-                ],
-                [self._frame_bytes, num],
-            )
-            if self.settings.autoreset == "same-step":
-                self._restart(group, part.game, part.buffer, num, is_reset=False)
-
-    def _restart(self, group: int, number: int, envs: Any, num: int, *, is_reset: bool) -> None:
-        game = self._buffers[number]
-        self._launcher.launch(
-            self._streams[group],
-            (self._games[number].cartridge, "scanline_restart"),
-            num,
-            [
-                *(self._lanes, game.record, game.rom, game.starts, game.start_frames),
-                *(envs, self._numbers, self._frames),
-            ],
-            [self._frame_bytes, num, int(is_reset)],
-        )
-
-    def _read_numbers(self, group: int) -> Array:
-        numbers = np.empty(self.settings.group_size, NUMBERS)
-        offset = self.settings.rows(group).start * NUMBERS.itemsize
-        self._launcher.read(self._streams[group], self._numbers, numbers, offset)
+    def _numbers(self, group: int, event: Any) -> Array:
+        """What the step came to, once it has ended."""
+        self._launcher.wait(event)
+        numbers = self._lanes.numbers[group]
         total, of_episode = self._counters[group]
         total[:], of_episode[:] = numbers["frame_number"], numbers["episode_frame_number"]
         return numbers
@@ -299,12 +205,6 @@ class DeviceEngine:
             env = self.settings.rows(group).start + int(wrong[0])
             raise ValueError(f"Environment {env} was given an action outside of its set.")
         return given.astype(np.uint32)
-
-    def _place(self, env: int) -> int:
-        return int(env * _native.DeviceGame.LANE_BYTES)
-
-    def _stream_of(self, env: int) -> Any:
-        return self._streams[env // self.settings.group_size]
 
     def _spaces(self) -> Spaces:
         counts = {game.num_actions for game in self._games}
@@ -330,7 +230,3 @@ def check_settings(settings: EngineSettings, engine: str) -> None:
             f"Engine {engine!r} starts ended episodes by itself; "
             "use autoreset='same-step' or 'next-step', or engine='native'."
         )
-
-
-def _parts_of(game: _native.DeviceGame) -> list[bytes]:
-    return [game.record, game.rom, game.starts, game.start_frames, game.firsts, game.weights]

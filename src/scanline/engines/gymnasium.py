@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from gymnasium.spaces import Box, Discrete
 
+from ..devices import HOST
 from ..processes import granted_cores
 from ..records import Array, Spaces, StepArrays
 from .gymnasium_workers import (
@@ -55,6 +56,7 @@ class GymnasiumEngine:
     """Plain Gymnasium environments behind the engine's interface."""
 
     name = "gymnasium"
+    memory = HOST
 
     def __init__(self, settings: EngineSettings) -> None:
         self.settings = settings

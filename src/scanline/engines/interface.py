@@ -25,6 +25,7 @@ from ..errors import RefusedError
 from ..protocols import Protocol as AgentProtocol
 
 if TYPE_CHECKING:  # worker processes read this module and must start without torch
+    from ..devices import Device
     from ..records import Array, Spaces, StepArrays
 
 Autoreset = Literal["same-step", "next-step", "disabled"]
@@ -89,6 +90,8 @@ class EngineSettings:
     """Game mode; the game's default when not given."""
     difficulty: int | None = None
     """Difficulty switches; the game's default when not given."""
+    device: str = "cpu"
+    """The learner's device; an engine on a device of that kind keeps its memory there."""
     wait_seconds: float = 60.0
     """Longest wait for one step of a group before the engine is declared stuck."""
     renders: bool = False
@@ -154,6 +157,9 @@ class Engine(Protocol):
     settings: EngineSettings
     spaces: Spaces
     can_snapshot: bool
+    memory: Device
+    """Where frames are written: `frame` and `final_frame` of `StepArrays` are arrays of the host,
+    or tensors of this device. Other arrays are always the host's."""
 
     def reset(
         self, group: int, out: StepArrays, mask: Array | None = None, seed: int | None = None
@@ -168,7 +174,8 @@ class Engine(Protocol):
         """Hands one action per environment of the group, int64 [b]; returns at once.
 
         `out`, where the caller knows it by now, is what `recv` will be given: an engine may fill it
-        meanwhile, and then copies nothing.
+        meanwhile, and then copies nothing. On a device, frames are written after all that was
+        issued there before this call, and may be read by what is issued after `recv`.
         """
 
     def recv(self, group: int, out: StepArrays) -> None:

@@ -2,32 +2,34 @@
 
 Takes the kernel sources installed with the package; gives buffers, streams and launches. Knows no
 game and no engine: `device.py` says what is launched. Another launcher can be put in the place of
-these: it keeps `Launcher`.
+ours: it keeps `Launcher`. Those whose buffers are PyTorch's tensors share `TensorMemory`.
 
-Launches, writes and reads of one stream happen in their order. `HostLauncher` runs the same kernel
-bodies as loops in this process: for tests, without a device.
+Launches, writes and reads of one stream happen in their order, and nothing waits for them but
+`wait`.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+import torch
 
 from .. import _native
-from ..records import Array
-
-Order = Callable[[int], Array]
-"""Number of lanes to the order in which they run, a permutation."""
+from ..devices import Device
+from ..errors import RefusedError
+from ..records import Array, Frames
 
 
 class Launcher(Protocol):
-    """One device. Buffers and streams are its own objects."""
+    """One device. Buffers, streams and events are its own objects."""
 
     name: str
+    memory: Device
+    """Kernels write a caller's frames that are there; the host where they write none."""
 
     def compile(self, cartridge: str) -> None:
         """Makes the kernels of a cartridge type ready; done once for each."""
@@ -35,14 +37,24 @@ class Launcher(Protocol):
     def allocate(self, num_bytes: int) -> Any:
         """A buffer of the device, of zeros."""
 
+    def view(self, frames: Frames) -> Any | None:
+        """A caller's frames as a buffer; None where kernels cannot write them."""
+
+    def staging(self, num_bytes: int) -> Array:
+        """Host memory, uint8, that `read` fills while the caller goes on."""
+
     def stream(self) -> Any:
         """A queue of launches and copies; several run beside each other."""
 
     def write(self, stream: Any, buffer: Any, data: Array, offset: int = 0) -> None:
-        """Copies an array to the device; it may be changed once this returns."""
+        """Copies an array to the device; it may be changed once this returns.
 
-    def read(self, stream: Any, buffer: Any, data: Array, offset: int = 0) -> None:
-        """Waits for the stream, and copies into an array."""
+        What follows on the stream also comes after all that PyTorch was given before: kernels may
+        overwrite what a learner has just read.
+        """
+
+    def read(self, stream: Any, buffer: Any, data: Frames, offset: int = 0) -> None:
+        """Copies into a contiguous array, or a tensor of `memory`, by the next event."""
 
     def launch(
         self,
@@ -54,8 +66,50 @@ class Launcher(Protocol):
     ) -> None:
         """Runs a kernel, named by cartridge type and entry point; returns at once."""
 
-    def is_idle(self, stream: Any) -> bool:
-        """Whether all that was launched has ended."""
+    def event(self, stream: Any) -> Any:
+        """All that the stream was given so far."""
+
+    def is_done(self, event: Any) -> bool:
+        """Whether it has happened."""
+
+    def wait(self, event: Any) -> None:
+        """Until it has happened."""
+
+
+class TensorMemory:
+    """The memory of a launcher whose buffers are flat uint8 tensors of one device of PyTorch's."""
+
+    def __init__(self, device: Device) -> None:
+        self.memory = device
+
+    def allocate(self, num_bytes: int) -> torch.Tensor:
+        try:
+            return self.memory.zeros((max(num_bytes, 1),), torch.uint8)
+        except torch.OutOfMemoryError as error:
+            raise RefusedError(
+                f"The device {self.memory.name!r} has no memory for {num_bytes:,} bytes more; "
+                "use fewer environments."
+            ) from error
+
+    def view(self, frames: Frames) -> torch.Tensor | None:
+        if isinstance(frames, np.ndarray):
+            if not (self.memory.is_host and frames.flags.c_contiguous and frames.flags.writeable):
+                return None
+            frames = torch.from_numpy(frames)
+        is_here = Device.of(frames) == self.memory and frames.is_contiguous()
+        return frames.view(-1) if is_here and frames.dtype == torch.uint8 else None
+
+    def staging(self, num_bytes: int) -> Array:
+        array: Array = self.memory.staging((num_bytes,), torch.uint8).numpy()
+        return array
+
+    def write(self, stream: Any, buffer: torch.Tensor, data: Array, offset: int = 0) -> None:
+        raw = torch.from_numpy(np.array(data).reshape(-1).view(np.uint8))  # of its own: writable
+        self.memory.upload_into(buffer[offset : offset + raw.numel()], raw)
+
+    def read(self, stream: Any, buffer: torch.Tensor, data: Frames, offset: int = 0) -> None:
+        raw = torch.from_numpy(data.view(np.uint8)) if isinstance(data, np.ndarray) else data
+        self.memory.download_into(raw.view(-1), buffer[offset : offset + raw.nbytes])
 
 
 def sources() -> Path:
@@ -80,44 +134,3 @@ def layout_macros() -> dict[str, int]:
         "SCANLINE_GAME_BYTES": game.GAME_BYTES,
         "SCANLINE_START_BYTES": game.START_BYTES,
     }
-
-
-class HostLauncher:
-    """The host grid: every kernel is a loop over its lanes, in any order."""
-
-    name = "gpu-host"
-
-    def __init__(self, order: Order = np.arange) -> None:
-        self._order = order
-
-    def compile(self, cartridge: str) -> None:
-        """Nothing: they are part of the compiled module."""
-
-    def allocate(self, num_bytes: int) -> Array:
-        # In words, so that buffers are aligned as a device aligns them.
-        return np.zeros(-(-num_bytes // 8), np.uint64).view(np.uint8)[:num_bytes]
-
-    def stream(self) -> None:
-        return None
-
-    def write(self, stream: None, buffer: Array, data: Array, offset: int = 0) -> None:
-        raw = data.reshape(-1).view(np.uint8)
-        buffer[offset : offset + raw.size] = raw
-
-    def read(self, stream: None, buffer: Array, data: Array, offset: int = 0) -> None:
-        data[...] = buffer[offset : offset + data.nbytes].view(data.dtype).reshape(data.shape)
-
-    def launch(
-        self,
-        stream: None,
-        kernel: tuple[str, str],
-        num_lanes: int,
-        buffers: Sequence[Array],
-        scalars: Sequence[int],
-    ) -> None:
-        cartridge, name = kernel
-        order = self._order(num_lanes).tolist()
-        _native.run_on_host(name, cartridge, list(buffers), list(scalars), order)
-
-    def is_idle(self, stream: None) -> bool:
-        return True

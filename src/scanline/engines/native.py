@@ -18,6 +18,7 @@ import numpy as np
 
 from .. import random
 from .._native import Batch, StackTarget, StepTarget
+from ..devices import HOST
 from ..processes import granted_cores
 from ..records import Array, Spaces, StepArrays
 from .interface import Engine, EngineError, EngineSettings, StackArrays
@@ -42,6 +43,7 @@ class NativeEngine:
 
     name = "native"
     can_snapshot = True
+    memory = HOST
 
     def __init__(self, settings: EngineSettings) -> None:
         check_protocol(settings.protocol, _SUPPORTED, self.name, NEAREST)

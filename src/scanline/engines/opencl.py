@@ -7,8 +7,8 @@ processor. Kernels are compiled once per cartridge type; pyopencl keeps them in 
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
-import sys
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from ..devices import HOST
 from ..errors import MissingPackageError, RefusedError
-from ..records import Array
+from ..records import Array, Frames
 from .device import DeviceEngine, check_settings
 from .interface import Engine, EngineSettings
 from .launcher import layout_macros, sources, sources_fingerprint
@@ -30,6 +31,7 @@ class OpenCLLauncher:
     """One OpenCL device: programs by cartridge type, a queue per stream."""
 
     name = "opencl"
+    memory = HOST
 
     def __init__(self) -> None:
         self._cl = _pyopencl()
@@ -74,14 +76,21 @@ class OpenCLLauncher:
                 "environments."
             ) from error
 
+    def view(self, frames: Frames) -> None:
+        """A buffer of another library's memory would be copied at every use."""
+        return None
+
+    def staging(self, num_bytes: int) -> Array:
+        return np.zeros(num_bytes, np.uint8)
+
     def stream(self) -> Any:
         return self._cl.CommandQueue(self._context)
 
     def write(self, stream: Any, buffer: Any, data: Array, offset: int = 0) -> None:
         self._cl.enqueue_copy(stream, buffer, data, dst_offset=offset, is_blocking=True)
 
-    def read(self, stream: Any, buffer: Any, data: Array, offset: int = 0) -> None:
-        self._cl.enqueue_copy(stream, data, buffer, src_offset=offset, is_blocking=True)
+    def read(self, stream: Any, buffer: Any, data: Frames, offset: int = 0) -> None:
+        self._cl.enqueue_copy(stream, data, buffer, src_offset=offset, is_blocking=False)
 
     def launch(
         self,
@@ -93,20 +102,25 @@ class OpenCLLauncher:
     ) -> None:
         arguments = [*buffers, *map(np.uint32, scalars)]
         self._kernels[kernel](stream, (num_lanes,), None, *arguments)
-        stream.flush()
 
-    def is_idle(self, stream: Any) -> bool:
+    def event(self, stream: Any) -> Any:
         marker = self._cl.enqueue_marker(stream)
         stream.flush()
+        return marker
+
+    def is_done(self, event: Any) -> bool:
         complete: int = self._cl.command_execution_status.COMPLETE
-        return bool(marker.command_execution_status == complete)
+        return bool(event.command_execution_status <= complete)  # below are errors
+
+    def wait(self, event: Any) -> None:
+        event.wait()
 
 
 def _pyopencl() -> Any:
     """The package, with the path of Intel's runtime for processors if no other is installed."""
-    runtime = Path(sys.prefix) / "lib" / "libintelocl.so"
-    if runtime.exists() and not any(_VENDORS.glob("*.icd")):
-        os.environ.setdefault("OCL_ICD_VENDORS", str(runtime))
+    runtime = _runtime_for_processors()
+    if runtime is not None and not any(_VENDORS.glob("*.icd")):
+        os.environ.setdefault("OCL_ICD_VENDORS", str(runtime.resolve()))
     # Its vectoriser takes minutes on a whole console, and gains nothing.
     os.environ.setdefault("CL_CONFIG_CPU_VECTORIZER_MODE", "1")
     try:
@@ -116,6 +130,16 @@ def _pyopencl() -> Any:
             "Engine 'opencl' needs pyopencl: pip install 'scanline[opencl]'."
         ) from error
     return pyopencl
+
+
+def _runtime_for_processors() -> Path | None:
+    """The library of the package intel-opencl-rt, wherever that is installed."""
+    try:
+        package = importlib.metadata.distribution("intel-opencl-rt")
+    except importlib.metadata.PackageNotFoundError:
+        return None
+    found = [each for each in package.files or () if each.name == "libintelocl.so"]
+    return Path(str(package.locate_file(found[0]))) if found else None
 
 
 def _device(cl: Any) -> Any:

@@ -33,6 +33,7 @@ class WrappedEngine:
     def __init__(self, inner: Engine) -> None:
         self._inner = inner
         self.name, self.can_snapshot = inner.name, inner.can_snapshot
+        self.memory = inner.memory
         self.settings, self.spaces = inner.settings, inner.spaces
         self.reset, self.counters, self.close = inner.reset, inner.counters, inner.close
         self.snapshot, self.restore = inner.snapshot, inner.restore

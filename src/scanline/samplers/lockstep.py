@@ -23,7 +23,7 @@ from torch import Tensor
 
 from .. import random
 from ..carried import Column, masked
-from ..devices import HOST, Device, download
+from ..devices import Places, download
 from ..engines.interface import Engine
 from ..interfaces import BuildContext, Policy
 from ..records import Array, EpisodeEnd, Slot, State, StepArrays, to_array
@@ -32,6 +32,7 @@ from .resets import DeferredResetEngine, ResetMode
 from .slot_views import RolloutViews, Scratch, StackState, StepView
 
 DecorrelationDraw = Literal["up-to", "all"]
+_ON_HOST = Places()
 
 Mark = Callable[[str], None]
 """Called with the part ('acting', 'environment', 'other') that the time from now on belongs to."""
@@ -109,7 +110,7 @@ class SamplingSettings:
 
     def build(self, context: BuildContext) -> LockstepSampler:
         decorrelation = (self.decorrelation_agent_steps, self.decorrelation_draw)
-        around = (context.mark, decorrelation, context.carried, context.device)
+        around = (context.mark, decorrelation, context.carried, context.places)
         return LockstepSampler(context.engine, context.seed, *around)
 
 
@@ -123,13 +124,14 @@ class LockstepSampler:
         mark: Mark = lambda part: None,
         decorrelation: tuple[int, DecorrelationDraw] = (0, "up-to"),
         carried: Mapping[str, Column] = MappingProxyType({}),
-        device: Device = HOST,
+        places: Places = _ON_HOST,
     ) -> None:
         """`decorrelation`: random agent steps before a run begins, and how many are played;
-        `carried`: what the policy's network carries from step to step; `device`: of the slots and
-        of the policy."""
+        `carried`: what the policy's network carries from step to step; `places`: of the slots; the
+        policy is on their device."""
         self._decorrelation, self._carried = decorrelation, carried
-        self._engine, self._seed, self._mark, self._device = engine, seed, mark, device
+        self._engine, self._seed, self._mark = engine, seed, mark
+        self._device, self._frames_in = device, frames_in = places
         self._deferred = engine if isinstance(engine, DeferredResetEngine) else None
         settings, spaces = engine.settings, engine.spaces
         self._num_envs, size = settings.num_envs, settings.group_size
@@ -142,11 +144,11 @@ class LockstepSampler:
         self._env_steps = 0
         self.games_go_on = True
         """Whether the games in play are those of the state that was loaded."""
-        newest = Slot.allocate(spaces, 0, self._num_envs, {}, carried, device)
+        newest = Slot.allocate(spaces, 0, self._num_envs, {}, carried, places)
         self._newest, self._newest_there = StackState.of(newest, 0), newest.frames
-        self._is_up = device.is_host
+        self._is_up = self._has_one_side = frames_in == device
         """Whether the device has the newest frames, too."""
-        self._scratch = Scratch.allocate(spaces, self._num_envs)
+        self._scratch = Scratch.allocate(spaces, self._num_envs, frames_in)
         self._views: WeakKeyDictionary[Slot, RolloutViews] = WeakKeyDictionary()
 
     @property
@@ -166,7 +168,8 @@ class LockstepSampler:
 
         Random steps are not seen by the policy: its network begins with the initial state.
         """
-        scratch = Slot.allocate(self._engine.spaces, 1, self._num_envs, {}, self._carried)
+        side = Places(self._frames_in, self._frames_in)
+        scratch = Slot.allocate(self._engine.spaces, 1, self._num_envs, {}, self._carried, side)
         arrays = [self._scratch.step_arrays(scratch, 0, envs) for envs in self._groups]
         for group, envs in enumerate(self._groups):
             self._engine.reset(group, arrays[group])
@@ -174,7 +177,7 @@ class LockstepSampler:
         starts = self._starts(decorrelation_agent_steps, decorrelation_draw)
         self._decorrelate(scratch, arrays, decorrelation_agent_steps, starts)
         StackState.of(scratch, 1).copy_to(self._newest)
-        self._is_up = self._device.is_host
+        self._is_up = self._has_one_side
 
     def abandon(self) -> None:
         """Starts new games in place of those in play, which will never end."""
@@ -206,7 +209,7 @@ class LockstepSampler:
                     self._episodes.restart(np.flatnonzero(begins) + envs.start)
             after.copy_to(before)
             for group, envs in enumerate(self._groups):
-                self._engine.send(group, actions[envs])
+                self._engine.send(group, actions[envs], arrays[group])
             for group, envs in enumerate(self._groups):
                 self._engine.recv(group, arrays[group])
                 self._scratch.keep_starts(slot, 0, envs, arrays[group].depth)
@@ -235,8 +238,7 @@ class LockstepSampler:
         views.last.copy_to(self._newest)
         if into.staging is not None:
             into.upload_steps()
-            self._newest_there.copy_(into.frames[into.num_steps :])
-            self._is_up = True
+            self._keep_there(into)
         self._mark("other")
         return into
 
@@ -286,7 +288,7 @@ class LockstepSampler:
             self._begin_held(self._deferred)
         self._newest.copy_to(views.first)
         slot.host.finals.clear()
-        if slot.staging is not None:
+        if slot.staging is not None and not self._has_one_side:
             self._begin_there(slot, slot.staging)
 
     def _begin_there(self, slot: Slot, host: Slot) -> None:
@@ -297,6 +299,12 @@ class LockstepSampler:
         else:
             self._device.upload_into(first, host.frames[: slot.stack])
 
+    def _keep_there(self, slot: Slot) -> None:
+        """The newest frames stay on the device as well."""
+        if not self._has_one_side:
+            self._newest_there.copy_(slot.frames[slot.num_steps :])
+            self._is_up = True
+
     def _begin_held(self, deferred: DeferredResetEngine) -> None:
         """Environments that were held begin with the first frames of their new games."""
         for env in deferred.begin_rollout():
@@ -305,7 +313,7 @@ class LockstepSampler:
             self._newest.depth[env], self._scratch.lives[env] = 1, start.lives[0]
             for name, state in self._newest.carried.items():
                 state[env] = self._carried[name].initial
-            self._is_up = self._device.is_host
+            self._is_up = self._has_one_side
             if self._engine.spaces.num_start_frames:
                 frames = torch.from_numpy(start.start_frames)
                 self._newest.starts.append(0, torch.tensor([env]), frames)
@@ -320,7 +328,7 @@ class LockstepSampler:
     def state(self) -> State:
         """Everything that the next `collect` depends on; environments only where they can tell."""
         state: State = {
-            "window": torch.from_numpy(self._newest.frames.copy()),
+            "window": torch.from_numpy(download(torch.as_tensor(self._newest.frames)).copy()),
             "depth": torch.from_numpy(self._newest.depth.copy()),
             "starts": self._newest.starts.state(),
             "carried": {name: each.clone() for name, each in self._newest.carried.items()},
@@ -350,12 +358,12 @@ class LockstepSampler:
             self.abandon()
             return
         self._check_starts(state["starts"], depth)
-        np.copyto(self._newest.frames, to_array(state["window"]))
+        torch.as_tensor(self._newest.frames).copy_(state["window"])
         np.copyto(self._newest.depth, depth)
         self._newest.starts.load(state["starts"])
         for name, carried in self._newest.carried.items():
             carried.copy_(state["carried"][name])
-        self._is_up = self._device.is_host
+        self._is_up = self._has_one_side
         self._engine.restore(state["environments"])
 
     def _check_starts(self, starts: State, depth: Array) -> None:

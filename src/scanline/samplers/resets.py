@@ -23,6 +23,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
+from ..devices import HOST
 from ..engines.interface import Engine, EngineError, EngineSettings
 from ..records import Array, Spaces, StepArrays
 
@@ -40,6 +41,7 @@ class DeferredResetEngine:
         """`settings`: those of the B environments; the inner engine has R instances more."""
         self._inner, self.settings = inner, settings
         self.name, self.can_snapshot = inner.name, inner.can_snapshot
+        self.memory = HOST
         self.spaces: Spaces = inner.spaces
         num_envs, num_instances = settings.num_envs, inner.settings.num_envs
         assert inner.settings.group_size == 1

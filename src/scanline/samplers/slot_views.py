@@ -18,7 +18,8 @@ from torch import Tensor
 
 from .. import stacks
 from ..carried import Carried
-from ..records import Acted, Array, Slot, Spaces, StepArrays, to_array
+from ..devices import HOST, Device
+from ..records import Acted, Array, Frames, Slot, Spaces, StepArrays, to_array
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class StackState:
     """The newest frames of all environments, their depths, and the start frames of young stacks:
     what the next slot begins with."""
 
-    frames: Array  # [S, B, *frame]
+    frames: Frames  # [S, B, *frame], where the engine writes them
     depth: Array  # [B] uint8
     starts: stacks.SparseFrames
     step: int
@@ -65,14 +66,14 @@ class StackState:
 
     @classmethod
     def of(cls, slot: Slot, t: int) -> StackState:
-        """Of the host's side; what is carried, where the network is."""
-        frames = to_array(slot.host.frames[t : t + slot.stack])
+        """Of the engine's side; what is carried, where the network is."""
+        frames = _written(slot.host.frames[t : t + slot.stack])
         carried = {name: each[t] for name, each in slot.carried.items()}
         return cls(frames, to_array(slot.depth[t]), slot.starts, t, carried)
 
     def copy_to(self, other: StackState) -> None:
         """Overwrites the other's frames, depths, carried state and all its starts."""
-        np.copyto(other.frames, self.frames)
+        _overwrite(other.frames, self.frames)
         np.copyto(other.depth, self.depth)
         for name, state in self.carried.items():
             other.carried[name].copy_(state)
@@ -89,13 +90,14 @@ class Scratch:
     [B, num_start_frames, *frame] frames that fill a new stack."""
 
     lives: Array
-    final_frame: Array
+    final_frame: Frames
     start_frames: Array
 
     @classmethod
-    def allocate(cls, spaces: Spaces, num_envs: int) -> Scratch:
+    def allocate(cls, spaces: Spaces, num_envs: int, frames_in: Device = HOST) -> Scratch:
         own = StepArrays.allocate(spaces, num_envs)
-        return cls(own.lives, own.final_frame, own.start_frames)
+        final_frame = _written(frames_in.upload(own.final_frame))
+        return cls(own.lives, final_frame, own.start_frames)
 
     def step_arrays(self, slot: Slot, t: int, envs: slice) -> StepArrays:
         """Where the engine writes step t of these environments."""
@@ -105,7 +107,7 @@ class Scratch:
             return to_array(tensor[envs])
 
         return StepArrays(
-            frame=view(slot.frames[slot.stack + t]),
+            frame=_written(slot.frames[slot.stack + t][envs]),
             depth=view(slot.depth[t + 1]),
             reward=view(slot.reward[t]),
             raw_reward=view(slot.raw_reward[t]),
@@ -141,14 +143,29 @@ class Scratch:
             slot.starts.append(t + 1, torch.from_numpy(new), frames)
 
     def keep_finals(self, slot: Slot, t: int, envs: slice, truncated: Array) -> None:
-        """Builds the true last observations of truncated episodes, on the host's side."""
+        """Builds the true last observations of truncated episodes, where the engine writes."""
         slot = slot.host
         ended = np.flatnonzero(truncated) + envs.start
-        numbers, last = torch.from_numpy(ended), torch.from_numpy(self.final_frame[ended])
-        frames = torch.cat([slot.frames[t + 1 : t + slot.stack, numbers], last[None]])
+        numbers = torch.from_numpy(ended)
+        there = slot.device.upload(numbers)
+        last = torch.as_tensor(self.final_frame)[there]
+        frames = torch.cat([slot.frames[t + 1 : t + slot.stack, there], last[None]])
         depth = (slot.depth[t, numbers] + 1).clamp(max=slot.stack)
         padding = slot.padding_from(t + 1, ended)
         slot.finals.append(t, numbers, stacks.build(frames, depth, padding))
+
+
+def _written(frames: Tensor) -> Frames:
+    """The same memory as an engine writes it."""
+    return to_array(frames) if frames.is_cpu else frames
+
+
+def _overwrite(target: Frames, source: Frames) -> None:
+    if isinstance(target, np.ndarray):  # by NumPy: PyTorch would wake its threads
+        np.copyto(target, source)
+    else:
+        for into, frames in zip(target, source, strict=True):  # the two may overlap
+            into.copy_(frames)
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ import torch
 from torch import Tensor
 
 from ..choices import Updates
-from ..devices import HOST, Device, download
+from ..devices import HOST, Device, Places, download
 from ..interfaces import BuildContext
 from ..memory import Share
 from ..records import Batch, Column, Experience, Slot, Spaces, State, to_array
@@ -194,7 +194,7 @@ class Replay:
     def _new_writer(self, number: int, columns: Mapping[str, Column]) -> SlotWriter:
         shape = self._shape
         size = (shape.rollout_agent_steps, shape.num_envs // shape.num_writers)
-        slot = Slot.allocate(self._spaces, *size, columns, self._carried, self._device)
+        slot = Slot.allocate(self._spaces, *size, columns, self._carried, Places(self._device))
         side_by_side = shape.num_writers if shape.staged_agent_steps else 1
         slot.num_learners = side_by_side * shape.num_learners
         return SlotWriter(slot, shape.envs_of(number), self._ring)

@@ -57,7 +57,8 @@ class RolloutSettings:
         once = ("one pass",) if self.epochs == self.num_minibatches == 1 else ()
         is_whole = self.num_minibatches == 1 or self.shuffle == "envs"
         more = (*once, "whole sequences") if is_whole else once
-        return frozenset({"rollouts", "fresh steps", "unplayed steps", "central updates", *more})
+        always = {"rollouts", "fresh steps", "unplayed steps", "central updates", "device frames"}
+        return frozenset({*always, *more})
 
     def shared(self, num_learners: int, *, divides_batch: bool = True) -> RolloutSettings:
         """Learners divide the environments, and with them every batch."""
@@ -77,7 +78,7 @@ class RolloutSettings:
 
     def build(self, context: BuildContext) -> RolloutStore:
         steps, envs = context.rollout_agent_steps, context.num_envs
-        size = (context.columns, context.carried, context.device)
+        size = (context.columns, context.carried, context.places)
         slot = Slot.allocate(context.spaces, steps, envs, *size)
         slot.num_learners = context.num_learners
         return RolloutStore(slot, self, context.seed, context.first_env_id)

@@ -31,7 +31,9 @@ class RolloutQueueSettings:
     """How many trajectories an update sees."""
 
     needs: ClassVar[frozenset[str]] = frozenset()
-    gives: ClassVar[frozenset[str]] = frozenset({"sequences", "writers", "whole sequences"})
+    gives: ClassVar[frozenset[str]] = frozenset(
+        {"sequences", "writers", "whole sequences", "device frames"}
+    )
 
     batch_trajectories: int = 32
     """Trajectories of an update, each a rollout of one environment."""
@@ -78,7 +80,7 @@ class RolloutQueueSettings:
                 "multiple of the other: change num_envs, batch_trajectories or remote_actors."
             )
         steps = context.rollout_agent_steps
-        size = (context.columns, context.carried, context.device)
+        size = (context.columns, context.carried, context.places)
         arrays = Slot.allocate(context.spaces, steps, width, *size)
         arrays.num_learners = context.num_learners
         return RolloutQueue(arrays, rollout, batch, (context.seed, context.first_env_id))

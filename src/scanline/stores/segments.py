@@ -20,6 +20,7 @@ from torch import Tensor
 
 from .. import random
 from ..choices import Updates
+from ..devices import Places
 from ..interfaces import BuildContext
 from ..memory import Share
 from ..records import Batch, Column, Experience, Slot, Spaces, State
@@ -70,7 +71,9 @@ class SegmentSettings:
     def build(self, context: BuildContext) -> SegmentQueue:
         num, size = self._segments(context)
         return SegmentQueue(
-            [Slot.allocate(*size, device=context.device) for _ in range(num)], self, context.seed
+            [Slot.allocate(*size, places=Places(context.device)) for _ in range(num)],
+            self,
+            context.seed,
         )
 
     def _segments(

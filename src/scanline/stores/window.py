@@ -35,7 +35,7 @@ class WindowSettings:
     """How the last steps become batches; CuLE's knobs N and B."""
 
     needs: ClassVar[frozenset[str]] = frozenset()
-    gives: ClassVar[frozenset[str]] = frozenset({"sequences", "whole sequences"})
+    gives: ClassVar[frozenset[str]] = frozenset({"sequences", "whole sequences", "device frames"})
 
     window_agent_steps: int = 20
     """Agent steps of every environment in the window, N."""
@@ -76,7 +76,7 @@ class WindowSettings:
 
     def build(self, context: BuildContext) -> WindowStore:
         kept, envs = self.num_kept_steps, context.num_envs
-        size = (context.columns, context.carried, context.device)
+        size = (context.columns, context.carried, context.places)
         arrays = Slot.allocate(context.spaces, kept, envs, *size)
         arrays.num_learners = context.num_learners
         key = (context.seed, context.first_env_id)

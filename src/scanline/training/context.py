@@ -19,7 +19,7 @@ import torch
 
 from .. import acting, engines, networks, processes, protocols, random, settings
 from ..carried import columns_of
-from ..devices import Device
+from ..devices import HOST, Device, Places
 from ..engines import Engine, EngineSettings
 from ..interfaces import Algorithm, Parts, Policy, Sampler, Store
 from ..parameters import AllReduce, Learners, RateSettings
@@ -53,6 +53,7 @@ def engine_settings(plan: Plan, **changes: Any) -> EngineSettings:
             "num_workers": run.num_workers,
             "reset": run.reset,
             "reset_cache_states": run.reset_cache_states,
+            "device": device_of(plan).name,
             "wait_seconds": run.wait_seconds,
             "mode": run.mode,
             "difficulty": run.difficulty,
@@ -118,6 +119,13 @@ class Context:
     @cached_property
     def device(self) -> Device:
         return device_of(self.plan, self.place.rank)
+
+    @property
+    def places(self) -> Places:
+        is_local = not self.plan.run.remote.remote_actors
+        is_there = is_local and self.engine.memory == self.device
+        in_place = is_there and "device frames" in self.recipe.store.gives
+        return Places(self.device, self.device if in_place else HOST)
 
     @property
     def carried(self) -> Mapping[str, Column]:

@@ -47,6 +47,7 @@ class Place:
             "first_env_id": self.rank * num_envs,
             "num_threads": run.num_threads or cores,
             "num_workers": workers if run.num_workers is None else run.num_workers,
+            "device": device_of(plan, self.rank).name,
         }
 
 
