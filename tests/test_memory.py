@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from scanline import memory
@@ -24,6 +26,8 @@ def test_the_sum_of_every_place_is_told_largest_share_first() -> None:
         "Memory: 7.00 GB of 8.00 GB free on this machine (7.00 GB a replay, 1.00 MB environments). "
         "Memory: 2.00 GB of 4.00 GB free on cuda:0 (2.00 GB the network)."
     )
+    boundless = memory.told(SHARES, {HOST: 8e9, "cuda:0": math.inf})
+    assert boundless.endswith(" Memory: 2.00 GB on cuda:0 (2.00 GB the network).")
 
 
 def test_shares_that_fit_alone_and_not_together_are_refused() -> None:

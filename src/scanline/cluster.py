@@ -10,6 +10,7 @@ cluster that a user named was started by the user; token authentication is asked
 
 from __future__ import annotations
 
+import functools
 import importlib
 import os
 import secrets
@@ -17,7 +18,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,7 +74,8 @@ class RayActors:
         self._arguments, self._say = arguments, say
         self._wait_seconds = settings.actor_wait_seconds
         self._actors: list[Any] = [None] * num_actors
-        self._ray, self._owns = _joined(settings)
+        self._joined = ExitStack()
+        self._ray = self._joined.enter_context(_joined(settings))
         self._actor_class = self._ray.remote(work).options(
             num_cpus=settings.actor_cores, scheduling_strategy="SPREAD", max_restarts=0
         )
@@ -174,50 +176,74 @@ class RayActors:
             with suppress(Exception):  # nothing is lost with them
                 self._ray.kill(actor)
         self._actors = []
-        if self._owns:
-            self._owns = False
-            self._ray.shutdown()
+        self._joined.close()
 
 
 def _first_line(error: Exception) -> str:
     return str(error).strip().splitlines()[0].rstrip(".")
 
 
-def _joined(settings: ClusterSettings) -> tuple[Any, bool]:
-    """Ray, with this process joined to the cluster that a user named, or to one of its own; and
-    whether it is to be ended here."""
+@contextmanager
+def _joined(settings: ClusterSettings) -> Iterator[Any]:
+    """Ray, inside with this process joined to the cluster that a user named, or to one of its own;
+    it is left again unless the process was joined before."""
     address = settings.cluster_address
-    os.environ.setdefault("RAY_AUTH_MODE", "token")
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    os.environ.setdefault("RAY_worker_niceness", "0")  # Ray's 15 leaves actors what others leave
-    if address is None:
+    with _variables(is_own=address is None):
+        try:
+            ray: Any = importlib.import_module("ray")
+        except ImportError as error:
+            raise MissingPackageError(f"{_EXTRA} ({error}).") from error
+        if ray.is_initialized():
+            yield ray
+            return
+        quiet = {"log_to_driver": False, "logging_level": "error", "configure_logging": False}
+        own = {
+            "address": "local",
+            "num_cpus": settings.remote_actors * settings.actor_cores,
+            "include_dashboard": False,
+            "object_store_memory": _OWN_STORE_BYTES,
+            "_node_ip_address": "127.0.0.1",
+        }
+        try:
+            with _signals_kept():
+                ray.init(**({"address": address} if address else own), **quiet)
+        except (ConnectionError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
+            raise RefusedError(
+                f"cluster_address={address!r}: Ray could not be reached ({_first_line(error)}); "
+                "begin it with `ray start` on this machine, with the cluster's token in "
+                "~/.ray/auth_token."
+            ) from error
+        try:
+            yield ray
+        finally:
+            ray.shutdown()
+
+
+@contextmanager
+def _variables(is_own: bool) -> Iterator[None]:
+    """Ray's settings inside; the environment is afterwards what it was before."""
+    wanted = {"RAY_AUTH_MODE": "token", "RAY_USAGE_STATS_ENABLED": "0"}
+    wanted |= {"RAY_worker_niceness": "0"}  # Ray's 15 leaves actors what others leave
+    if is_own and not {"RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"} & os.environ.keys():
+        wanted |= {"RAY_AUTH_TOKEN": _own_token()}
+    before = dict(os.environ)
+    os.environ.update({**wanted, **before})
+    if is_own:
         # Read at import: nodes call themselves 127.0.0.1, and Ray then listens there alone.
         os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
-        if not {"RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"} & os.environ.keys():
-            os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
     try:
-        ray: Any = importlib.import_module("ray")
-    except ImportError as error:
-        raise MissingPackageError(f"{_EXTRA} ({error}).") from error
-    quiet = {"log_to_driver": False, "logging_level": "error", "configure_logging": False}
-    own = {
-        "address": "local",
-        "num_cpus": settings.remote_actors * settings.actor_cores,
-        "include_dashboard": False,
-        "object_store_memory": _OWN_STORE_BYTES,
-        "_node_ip_address": "127.0.0.1",
-    }
-    if ray.is_initialized():
-        return ray, False
-    try:
-        with _signals_kept():
-            ray.init(**({"address": address} if address else own), **quiet)
-    except (ConnectionError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
-        raise RefusedError(
-            f"cluster_address={address!r}: Ray could not be reached ({_first_line(error)}); begin "
-            "it with `ray start` on this machine, with the cluster's token in ~/.ray/auth_token."
-        ) from error
-    return ray, True
+        yield
+    finally:
+        for name in ("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", *wanted):
+            os.environ.pop(name, None)
+            if name in before:
+                os.environ[name] = before[name]
+
+
+@functools.cache
+def _own_token() -> str:
+    """Of all own clusters of this process: Ray reads it once."""
+    return secrets.token_hex(32)
 
 
 @contextmanager

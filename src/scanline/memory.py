@@ -74,7 +74,8 @@ def told(shares: Sequence[Share], free_bytes: Mapping[str, float]) -> str:
                 f"{largest.remedy(free - total + largest.num_bytes)}."
             )
         named = ", ".join(f"{in_words(s.num_bytes)} {_continued(s.what)}" for s in here)
-        sentences += [f"Memory: {in_words(total)} of {in_words(free)} free on {place} ({named})."]
+        of = "" if math.isinf(free) else f" of {in_words(free)} free"
+        sentences += [f"Memory: {in_words(total)}{of} on {place} ({named})."]
     return " ".join(sentences)
 
 

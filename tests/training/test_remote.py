@@ -47,6 +47,7 @@ def test_two_nodes_one_of_which_is_killed(tmp_path: Path) -> None:
     replay = seen["replay"]
     assert replay["listens_on"] == ["127.0.0.1"]
     assert replay["left"] == []
+    assert replay["has_token"] and not [name for name in replay["changed"] if "AUTH" in name]
     assert any("remote actors" in reason for reason in replay["inexact"])
     rows = rows_of(tmp_path / "dqn")
     assert rows[-1]["agent_steps"] >= 2_500
@@ -207,10 +208,11 @@ def test_without_ray_one_sentence_names_the_extra(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    monkeypatch.setattr(os, "environ", dict(os.environ))
+    before = dict(os.environ)
     with pytest.raises(MissingPackageError, match=r"install the extra `cluster`"):
         scanline.train("impala", CATCH, out=tmp_path / "run", live=False, **SMALL)
     assert not (tmp_path / "run").exists()
+    assert dict(os.environ) == before
 
 
 def test_another_engine_is_refused_by_the_actor() -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 import sys
 from pathlib import Path
 from typing import Any
@@ -51,8 +50,10 @@ def replay_on_an_own_cluster(folder: Path) -> dict[str, Any]:
 
     said: list[str] = []
     addresses: set[str] = set()
+    before, inside = dict(os.environ), dict[str, str]()
 
     def look(progress: Any) -> None:
+        inside.update(os.environ)
         for process in psutil.Process().children(recursive=True):
             for each in process.net_connections("tcp"):
                 if each.status == psutil.CONN_LISTEN:
@@ -61,7 +62,12 @@ def replay_on_an_own_cluster(folder: Path) -> dict[str, Any]:
     settings = {**SMALL, **REPLAY, "say": said.append, "callback": look}
     run = scanline.train("dqn", CATCH, out=folder / "dqn", agent_steps=2_500, **settings)
     left = [each.name() for each in psutil.Process().children(recursive=True)]
-    return {"listens_on": sorted(addresses), "left": left, "inexact": run.inexact}
+    changed = [name for name, value in os.environ.items() if before.get(name) != value]
+    os.environ.update(inside)  # Ray reads a token once: the other cluster has the same
+    return {
+        **{"listens_on": sorted(addresses), "left": left, "inexact": run.inexact},
+        **{"has_token": "RAY_AUTH_TOKEN" in inside, "changed": changed},
+    }
 
 
 def impala_on_two_nodes(folder: Path) -> dict[str, Any]:
@@ -101,12 +107,6 @@ def impala_on_two_nodes(folder: Path) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    os.environ |= {
-        "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
-        "RAY_AUTH_MODE": "token",
-        "RAY_AUTH_TOKEN": secrets.token_hex(32),
-        "RAY_worker_niceness": "0",
-    }
     where = Path(sys.argv[1])
     seen = {"replay": replay_on_an_own_cluster(where), "impala": impala_on_two_nodes(where)}
     print(json.dumps(seen))
