@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import signal
 from pathlib import Path
@@ -46,9 +45,6 @@ recipe = Recipe(
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pages of runs take longer than the runs."""
-    train = importlib.import_module("scanline.training.train")
-    monkeypatch.setattr(train, "_report", lambda path: None)
     monkeypatch.setattr(checks, "SPEED_SECONDS", 0.5)
 
 

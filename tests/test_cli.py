@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import signal
 import subprocess
@@ -18,6 +19,7 @@ from scanline.algorithms import ActorCritic
 from scanline.errors import UserError
 from scanline.records import Spaces
 from scanline.runs.checkpoint import load_latest
+from scanline.runs.clock import TimeSplit
 from scanline.runs.signals import Interrupted
 from scanline.training.models import build_network
 from scanline.training.plan import make_plan
@@ -76,9 +78,13 @@ def steps_of(run: Path) -> int:
     ],
 )
 def test_the_line_after_a_limit_goes_on(
-    limit: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    limit: list[str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    out = tmp_path / "run"
+    out, ticks = tmp_path / "run", itertools.count(step=1_000_000)
+    monkeypatch.setattr(TimeSplit.__init__, "__defaults__", (ticks.__next__,))  # 1 ms a reading
     most = [] if "--agent-steps" in limit else ["--agent-steps", "60_000"]
     assert run("train", "a2c", CATCH, *limit, *most, *SHORT, "--out", str(out)) == 0
     words, before = go_on_line(capsys.readouterr().out), steps_of(out)
@@ -137,6 +143,7 @@ def test_a_resumed_run_runs_no_file_that_was_not_trained_from(
     assert steps_of(Path(out)) == 640
 
 
+@pytest.mark.usefixtures("pages")
 def test_a_reached_score_is_confirmed_filmed_and_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

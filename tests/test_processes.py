@@ -15,9 +15,8 @@ import numpy as np
 import pytest
 from toys import build
 
-from scanline.errors import RefusedError, UserError
+from scanline.errors import UserError
 from scanline.processes import (
-    ParentLink,
     SharedArrays,
     WorkerLost,
     WorkerPool,
@@ -26,37 +25,9 @@ from scanline.processes import (
     pinned,
     start_workers,
 )
+from worker_entries import FIELDS, adding, echo, failing, mistaken, objects, sleeping
 
 needs_linux = pytest.mark.skipif(sys.platform != "linux", reason="pinning needs Linux")
-FIELDS = {"number": ((3,), "int64"), "flag": ((5,), "bool")}
-
-
-def echo(link: ParentLink, offset: int) -> None:
-    """Answers every code with the code plus its offset."""
-    for code, _ in link.orders():
-        link.answer(code + offset)
-
-
-def adding(link: ParentLink, fd: int) -> None:
-    shared = SharedArrays(FIELDS, fd).arrays
-    for code, _ in link.orders():
-        shared["number"][code] += 1
-        link.answer(code)
-
-
-def objects(link: ParentLink) -> None:
-    for _, item in link.orders():
-        link.answer(0, item * 2)
-
-
-def failing(link: ParentLink) -> None:
-    for _ in link.orders():
-        raise KeyError("a reason of its own")
-
-
-def sleeping(link: ParentLink) -> None:
-    link.answer(os.getpid() % 1000)
-    time.sleep(3600)
 
 
 def is_running(pid: int) -> bool:
@@ -180,12 +151,14 @@ def test_a_forgotten_pool_ends_its_workers_and_its_pipes() -> None:
 ORPHANAGE = """
 import sys, time
 sys.path[:] = {path!r}
-import test_processes
+import worker_entries
 from scanline.processes import start_workers
-pool = start_workers(test_processes.{entry}, [{args}, {args}])
+pool = start_workers(worker_entries.{entry}, [{args}, {args}])
+found = []
 for worker in pool.workers:
     worker.order(1)
-test_processes.collect(pool, 2)
+while len(found) < 2:
+    found += pool.answers(30.0)
 print(*(worker.process.pid for worker in pool.workers), flush=True)
 time.sleep(3600)
 """
@@ -206,10 +179,6 @@ def test_workers_of_a_killed_parent_end_by_themselves(entry: str, args: str) -> 
         if is_running(pid):
             os.kill(pid, signal.SIGKILL)
     assert gone
-
-
-def mistaken(link: ParentLink) -> None:
-    raise RefusedError("it must be 3; use 3.")
 
 
 def test_a_user_s_mistake_in_a_worker_is_the_same_sentence_here() -> None:

@@ -11,10 +11,15 @@ import torch
 
 from scanline import networks, training
 from scanline.devices import HOST
-from scanline.doctor import advice, checks, command, facts, figures
+from scanline.doctor import advice, checks, command, facts, figures, probes
 from scanline.doctor.first_updates import small
 from scanline.doctor.traffic import SIMULATED, Budget, budget
 from scanline.engines import TOY
+
+
+@pytest.fixture(autouse=True)
+def _short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probes, "WARM_UP_SECONDS", 0.02)
 
 
 def test_facts_name_what_a_report_needs() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import importlib
 from pathlib import Path
 from typing import Any
 
@@ -56,13 +55,6 @@ QUIET: dict[str, Any] = {
     "say": lambda sentence: None,
 }
 PUBLIC = set(scanline.__all__)
-
-
-@pytest.fixture(autouse=True)
-def no_report(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It takes longer than these runs."""
-    module = importlib.import_module("scanline.training.train")
-    monkeypatch.setattr(module, "_report", lambda path: None)
 
 
 def train(name: str, out: Path, **changes: Any) -> scanline.Run:

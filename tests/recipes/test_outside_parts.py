@@ -5,7 +5,6 @@ Each file trains, and a run that is stopped and resumed ends bit for bit like on
 
 from __future__ import annotations
 
-import importlib
 import json
 from pathlib import Path
 from typing import Any
@@ -219,13 +218,6 @@ SHORT: dict[str, Any] = {
     "tensorboard": False,
     "say": lambda sentence: None,
 }
-
-
-@pytest.fixture(autouse=True)
-def no_report(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It takes longer than these runs."""
-    module = importlib.import_module("scanline.training.train")
-    monkeypatch.setattr(module, "_report", lambda path: None)
 
 
 def weights(run: Path) -> str:

@@ -151,6 +151,7 @@ def test_a_run_that_has_steps_has_not_zero(tmp_path: Path) -> None:
     assert cells[1:3] == ["4,200", "-"]
 
 
+@pytest.mark.usefixtures("pages")
 def test_a_run_of_few_steps_has_curves(tmp_path: Path) -> None:
     small = {"network": "mlp", "num_workers": 0, "torch_threads": 1, "tensorboard": False}
     quiet = {"live": False, "say": lambda sentence: None}
@@ -192,6 +193,7 @@ def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:
         reports.write([])
 
 
+@pytest.mark.usefixtures("pages")
 def test_a_run_ends_with_its_report_and_the_command_makes_it_again(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Iterator
 
 import pytest
 
 from scanline.runs.garbage import frozen_garbage
+
+
+@pytest.fixture(autouse=True)
+def nothing_frozen() -> Iterator[None]:
+    gc.unfreeze()
+    yield
+    gc.freeze()
 
 
 def test_objects_are_frozen_inside_the_block_only() -> None:

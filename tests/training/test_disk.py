@@ -117,6 +117,7 @@ def test_a_report_that_does_not_fit_is_a_sentence(
     assert [path.name for path in disk.iterdir()] == [small_disk.FILLER]
 
 
+@pytest.mark.usefixtures("pages")
 def test_a_page_that_does_not_fit_at_the_end_costs_no_run(
     disk: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,6 +16,7 @@ from scanline.runs.folder import read_record
 from scanline.stores import Replay
 from scanline.training import exact
 
+pytestmark = pytest.mark.usefixtures("pages")
 CATCH = "scanline/Catch-v0"
 SHORT: dict[str, Any] = {
     "network": "mlp",

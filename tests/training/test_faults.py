@@ -37,7 +37,9 @@ ENDS_WITHIN_SECONDS = 20.0
 QUIET = {"live": False, "tensorboard": False, "torch_threads": 1, "say": lambda sentence: None}
 SMALL = {"network": "mlp", "agent_steps": 10_000_000, "log_every_agent_steps": 200, **QUIET}
 RECIPES: dict[str, dict[str, Any]] = {
-    "accelerated-a3c": {"learners": 2, "num_envs": 4, "decorrelation_agent_steps": 0},
+    "accelerated-a3c": {
+        **{"learners": 1, "num_envs": 4, "num_workers": 0, "decorrelation_agent_steps": 0}
+    },
     "ga3c": {"num_envs": 8, "num_workers": 0},
 }
 
@@ -96,7 +98,7 @@ def test_a_killed_learner_ends_the_run_with_its_name_and_a_checkpoint(tmp_path: 
 
     once_it_learns(out, kill)
     with pytest.raises(WorkerLost, match=r"Learner [01] .*SIGKILL"):
-        train("accelerated-a3c", out)
+        train("accelerated-a3c", out, learners=2)
     assert time.monotonic() - moments[-1] < ENDS_WITHIN_SECONDS
     assert_usable(out)
 

@@ -49,12 +49,6 @@ TURNS: dict[str, dict[str, Any]] = {
 ENDS_WITHIN_SECONDS = 10.0
 
 
-@pytest.fixture(autouse=True)
-def no_report(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It takes longer than these runs."""
-    monkeypatch.setattr(training, "_report", lambda path: None)
-
-
 def train(recipe: str, out: Path, **changes: Any) -> Any:
     settings = {**SETTINGS, **SHORT, **TURNS.get(recipe, {}), **changes}
     return scanline.train(recipe.split()[0], CATCH, out=out, say=lambda sentence: None, **settings)

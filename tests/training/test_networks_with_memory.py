@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib
 from pathlib import Path
 from typing import Any
 
@@ -32,13 +31,6 @@ SMALL: dict[str, Any] = {
     "tensorboard": False,
     "say": lambda sentence: None,
 }
-
-
-@pytest.fixture(autouse=True)
-def no_report(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It takes longer than these runs."""
-    module = importlib.import_module("scanline.training.train")
-    monkeypatch.setattr(module, "_report", lambda path: None)
 
 
 def train(recipe: Any, out: Path, **changes: Any) -> scanline.Run:

@@ -45,7 +45,7 @@ def rates_for(plan: Plan, say: Say = print) -> Rates:
     if found is None or not (found.environment.covers(num_envs) or _is_queue(plan)):
         wanted = probes.sizes(plan) if found is None else [num_envs]
         say(f"Measuring {plan.recipe.name} on {plan.game}: {len(wanted)} short runs ...")
-        new = probes.measured(plan, wanted)
+        new = probes.measured(plan, wanted, probes.SECONDS)
         found = new if found is None else found.joined(new)
         _keep(kept | {key: {"measured_at": time.time(), "rates": found.record()}})
     return found

@@ -103,7 +103,7 @@ def sizes(plan: Plan) -> Sequence[int]:
     return [work.num_envs, 4 * work.num_envs]
 
 
-def measured(plan: Plan, num_envs: Sequence[int], seconds: float = SECONDS) -> Rates:
+def measured(plan: Plan, num_envs: Sequence[int], seconds: float) -> Rates:
     """Rates from a probe for each number of environments."""
     found: Rates | None = None
     for number in num_envs:
