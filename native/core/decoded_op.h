@@ -38,6 +38,15 @@ enum Handler : u16 {
   kNumHandlers
 };
 
+namespace opcode {
+constexpr u8 kJsr = 0x20, kJmp = 0x4C, kJmpIndirect = 0x6C, kRts = 0x60;
+constexpr u8 kPha = 0x48, kPhp = 0x08, kPla = 0x68, kPlp = 0x28;
+constexpr u8 kBne = 0xD0, kBpl = 0x10, kBmi = 0x30;
+constexpr u8 kDex = 0xCA, kDey = 0x88;
+constexpr u8 kLda = 0xAD, kLdx = 0xAE, kLdy = 0xAC, kBit = 0x2C;  // absolute
+constexpr u8 kSta = 0x85, kStx = 0x86, kSty = 0x84;               // zero page
+}  // namespace opcode
+
 // A branch back to the instruction before it: which branch, and the cycles of one turn.
 struct PollLoop {
   u8 branch;  // its opcode, 0 if there is none

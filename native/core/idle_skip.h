@@ -6,14 +6,14 @@
 // it is not read past its expiry, and the branch of each skipped turn is taken.
 #pragma once
 
-#include "decode.h"
+#include "decoded_op.h"
 #include "riot.h"
 
 namespace scanline {
 
 // Reads at delta, delta + period, ...: how many of them are at or below the last one wanted?
 SCANLINE_HD SCANLINE_INLINE u32 num_turns(i64 last_delta, u32 delta, u32 period) {
-  return i64(delta) > last_delta ? 0 : u32((last_delta - i64(delta)) / period) + 1;
+  return i64(delta) > last_delta ? 0 : u32(last_delta - i64(delta)) / period + 1;
 }
 
 // Largest delta at which the timer still shows `value`; negative if it never does.

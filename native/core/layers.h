@@ -44,13 +44,17 @@ SCANLINE_HD inline void fill(u8* row, i32 begin, i32 end, u8 colour) {
 // `colours` in the order of MachineState::colu.
 SCANLINE_HD inline void paint_portably(u8* row, i32 begin, i32 end, const Layers& layers,
                                        const u8* colours) {
-  for (i32 x = begin; x < end; ++x) {
-    const i32 chunk = x / 32, bit = x % 32;
-    u8 colour = colours[kColourBackground];
-    if ((layers.field.chunk(chunk) >> bit) & 1) colour = colours[kColourPlayfield];
-    if ((layers.one.chunk(chunk) >> bit) & 1) colour = colours[kColourP1];
-    if ((layers.zero.chunk(chunk) >> bit) & 1) colour = colours[kColourP0];
-    row[x] = colour;
+  for (i32 chunk = begin / 32; 32 * chunk < end; ++chunk) {
+    const i32 first = 32 * chunk > begin ? 32 * chunk : begin;
+    const i32 behind = 32 * chunk + 32 < end ? 32 * chunk + 32 : end;
+    u32 field = layers.field.chunk(chunk) >> (first % 32);
+    u32 one = layers.one.chunk(chunk) >> (first % 32);
+    u32 zero = layers.zero.chunk(chunk) >> (first % 32);
+    for (i32 x = first; x < behind; ++x, field >>= 1, one >>= 1, zero >>= 1) {
+      u8 colour = field & 1 ? colours[kColourPlayfield] : colours[kColourBackground];
+      colour = one & 1 ? colours[kColourP1] : colour;
+      row[x] = zero & 1 ? colours[kColourP0] : colour;
+    }
   }
 }
 

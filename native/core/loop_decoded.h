@@ -7,6 +7,7 @@
 // it is the plain loop. `idle_skip` jumps over the turns of waiting loops (idle_skip.h).
 #pragma once
 
+#include "decode.h"
 #include "idle_skip.h"
 #include "loop_plain.h"
 

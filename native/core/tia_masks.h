@@ -44,6 +44,8 @@ SCANLINE_HD constexpr LatchTable make_latch_table() {
 template <class Sink>
 class MaskTia {
  public:
+  static constexpr bool kDraws = Sink::kDraws;
+
   SCANLINE_HD MaskTia(MachineState& state, const Properties& properties, Sink sink)
       : state_(state), properties_(properties), sink_(sink) {
     rebuild();
@@ -59,6 +61,11 @@ class MaskTia {
     if ((address & 8) == 0) flush();
     return static_cast<u8>(read_register(state_, address, cycles) | (data_bus & 0x3F));
   }
+
+  // ALE's clock of an access that changed nothing.
+  SCANLINE_HD void reach(i32 clock) { advance_to(clock); }
+  // Evaluates up to there; writes do so by themselves where they must.
+  SCANLINE_HD void settle() { flush(); }
 
   SCANLINE_HD bool write(u16 address, u8 value, u32& cycles, bool after_read) {
     switch (address & 0x3F) {

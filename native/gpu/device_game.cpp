@@ -3,6 +3,8 @@
 
 #include <cstring>
 
+#include "control_words.h"
+
 namespace scanline::gpu {
 namespace {
 
@@ -47,7 +49,10 @@ DeviceGame::DeviceGame(const GameChoice& choice, const EnvSettings& settings) {
 
 std::vector<u8> DeviceGame::rom() const {
   const RomImage& image = shared_.variant->rom.image();
-  return {image.bytes, image.bytes + image.size_bytes};
+  std::vector<u8> bytes(image.bytes, image.bytes + image.size_bytes);
+  bytes.resize(control_words_offset(image.size_bytes));
+  for (const ControlWord& word : control_words(image)) append(bytes, word);
+  return bytes;
 }
 
 std::vector<u8> DeviceGame::starts() const {

@@ -25,7 +25,7 @@ class DeviceGame {
 
   const Game& record() const { return record_; }
   CartridgeType type() const { return shared_.variant->rom.image().type; }
-  std::vector<u8> rom() const;
+  std::vector<u8> rom() const;           // the image, and its control words behind it
   std::vector<u8> starts() const;        // [num_starts] of Start
   std::vector<u8> start_frames() const;  // [num_starts][frame bytes]
   std::vector<i32> firsts() const;       // as observe.h wants them

@@ -6,13 +6,13 @@
 #pragma once
 
 #include "../core/cartridge_dpc.h"
-#include "../core/loop_plain.h"
 #include "../core/machine.h"
 #include "../core/tia_masks.h"
 #include "../env/agent_step.h"
 #include "../env/ale_environment.h"
 #include "../env/area_sum.h"
 #include "../env/seen_console.h"
+#include "lane_loop.h"
 
 namespace scanline::gpu {
 
@@ -85,8 +85,14 @@ struct LaneView {
   const u8* rom;
 };
 
+#if defined(SCANLINE_PLAIN_LOOP)
+using FrameLoop = PlainLoop;  // for comparison
+#else
+using FrameLoop = LaneLoop;
+#endif
+
 // A console as SeenConsole wants it. Its state is a copy, so that a compiler may keep fields in
-// registers; pictures stay where they are. `run_frame` is the part that a faster loop replaces.
+// registers; pictures stay where they are.
 template <class Cartridge>
 class LaneConsole {
  public:
@@ -146,7 +152,7 @@ class LaneConsole {
   template <class Sink>
   SCANLINE_HD void run(Sink sink) {
     MaskTia<Sink> tia(machine, properties_, sink);
-    scanline::run_frame<PlainLoop, Cartridge>(machine, cartridge_, rom_, tia);
+    scanline::run_frame<FrameLoop, Cartridge>(machine, cartridge_, rom_, tia);
   }
 
   CartridgeState cartridge_;
