@@ -1,7 +1,7 @@
 """IMPALA (Espeholt 2018): actors play with weights of a while ago, V-trace corrects the lag.
 
 The settings are those of the paper's Atari experts with the shallow network, losses summed over a
-batch, and RMSProp as TensorFlow 1 has it, with the released code's epsilon of 0.1. Where actors
+batch, and RMSProp as TensorFlow 1 has it, epsilon 0.01 inside the root. Where actors
 run is no matter of the recipe: in this process, or on a cluster with `--remote-actors`.
 """
 

@@ -168,9 +168,12 @@ class Progress:
             self._keep(key if "/" in key else f"losses/{key}", metric)
 
     def _keep(self, name: str, metric: Metric) -> None:
-        # A metric that still holds its graph would keep every activation until the row.
-        has_graph = isinstance(metric, Tensor) and metric.requires_grad
-        value = torch.as_tensor(metric).detach() if has_graph else metric
+        # A number where that waits for nothing: small tensors that live until the row would lie in
+        # the holes that updates leave in the heap, and each update would take new memory.
+        # On a device it stays there, without the graph, which would keep every activation.
+        value = metric
+        if isinstance(metric, Tensor):
+            value = metric.detach().item() if metric.is_cpu else metric.detach()
         if name.startswith("charts/"):
             self._metrics[name] = [value]
         else:
