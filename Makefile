@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.setup-done
 NATIVE := $(shell find native CMakeLists.txt -name '*.h' -o -name '*.cpp' -o -name 'CMakeLists.txt' 2>/dev/null)
 
-.PHONY: help setup train test lint format bench conformance learning sanitize native cuda docs clean
+.PHONY: help setup train test lint format bench conformance devices learning sanitize native cuda docs clean
 
 help:  ## Show these lines
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -55,6 +55,9 @@ bench: $(STAMP)  ## Measure emulation and training against the peers; close othe
 conformance: $(STAMP)  ## Compare all games with ALE frame by frame: 6 million frames, half an hour; goes on where it was stopped
 	$(BIN)/python tests/conformance/run.py --record build/conformance/outcomes.jsonl --summary benchmarks/results/conformance.txt
 
+devices: $(STAMP)  ## Compare engines on devices with engine native, all ROMs; goes on where it was stopped
+	$(BIN)/python tests/conformance/device_engines.py --record build/device-conformance --summary benchmarks/results/device-conformance.txt
+
 learning: $(STAMP)  ## Does it still learn? Three recipes on Pong against kept bounds: half an hour; goes on where it was stopped
 	@test ! -e build/learning/report.md || rm -r build/learning
 	$(BIN)/scanline reproduce learning-bounds --scale desk --out build/learning --must-hold
@@ -70,6 +73,7 @@ sanitize: $(STAMP)  ## Run the native tests, a million hostile frames per cartri
 	$(BIN)/cmake --build build/thread --parallel --target test_batch test_work_sharing
 	build/thread/native/tests/test_batch
 	build/thread/native/tests/test_work_sharing
+	build/address/native/tests/test_host_grid $(ROMS)/*.bin
 	build/address/native/tests/hostile_roms 1000000 all $(ROMS)/*.bin
 	for shard in 1 2 3 4 5 6 7 8 9 10; do build/address/native/tests/fuzz_snapshots 100000 $$shard $(ROMS)/*.bin || exit 1; done
 

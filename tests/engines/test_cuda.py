@@ -27,9 +27,9 @@ from scanline.errors import MissingPackageError, RefusedError
 KERNELS = ["scanline_observe", "scanline_play", "scanline_restart"]
 
 
-@pytest.mark.parametrize("cartridge", ["4K", "DPC"])
-def test_kernels_compile_for_a_gpu(cartridge: str) -> None:
-    code, report = cuda.compiled(cartridge, "sm_80")
+def test_kernels_compile_for_a_gpu() -> None:
+    """One type, for the most common one: `make cuda` compiles all of them."""
+    code, report = cuda.compiled("4K", "sm_80")
     costs = kernel_costs(report)
     assert code[:4] == b"\x7fELF"
     assert [cost.kernel for cost in costs] == KERNELS

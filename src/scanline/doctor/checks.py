@@ -1,7 +1,7 @@
 """Checks of a machine: the same numbers on its device as on a CPU, twice the same, equal engines.
 
 Takes a game and a device; gives a `Check` each, whose failure names the next step. Nothing raises:
-an error inside is a failed check. Measures no speed.
+an error inside is a failed check. Tells the rate of an engine on a device, and judges no speed.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from ..devices import Device
 from ..engines import EngineSettings
 from ..errors import UserError
 from ..records import StepArrays
+from . import figures
 from .first_updates import UPDATES, FirstUpdates, first_updates, small
 from .traffic import SIMULATED, budget
 
@@ -25,6 +26,8 @@ Status = Literal["ok", "failed", "skipped"]
 LOSSES_WITHIN, WEIGHTS_WITHIN = 1e-3, 0.05
 """Largest difference of a loss, relative above 1; and of weights, over the way that they went."""
 _ENGINE_STEPS = 60
+_ENGINE_ENVS = {"opencl": 64, "cuda": 4096}
+"""Engines on devices, with the environments that their rate is measured with."""
 REPORT = "attach the file of `scanline doctor --json FILE` to a report"
 
 
@@ -110,9 +113,27 @@ def budget_check(game: str, device: Device) -> Check:
     return guarded(name, f"train with --device cpu, and {REPORT}", compared)
 
 
+def in_place_check(game: str, device: Device) -> Check:
+    """Transfers with engine `cuda`, beside the same kernels on a simulated device."""
+    name = "paac with engine cuda: transfers per rollout"
+    if device.kind != "cuda":
+        return Check(name, "skipped", "needs an NVIDIA GPU")
+
+    def compared() -> tuple[bool, str]:
+        sides = (("cuda", device), ("gpu-host", SIMULATED))
+        plans = [(training.make_plan("paac", game, engine=each), on) for each, on in sides]
+        found, expected = (budget(small(plan), on) for plan, on in plans)
+        return found.within(expected), f"{found}; the simulated device has {expected}"
+
+    try:
+        return guarded(name, f"train with --engine native, and {REPORT}", compared)
+    except UserError as error:
+        return Check(name, "skipped", str(error))
+
+
 def engine_checks(game: str) -> Iterator[Check]:
     """Engines on devices beside `native`, every array of some steps."""
-    for name in ("opencl", "cuda"):
+    for name in _ENGINE_ENVS:
         if name not in engines.KINDS or not engines.KINDS[name].is_listed:
             yield Check(f"engine {name}", "skipped", "not installed")
         else:
@@ -124,7 +145,12 @@ def _engine_check(name: str, game: str) -> Check:
         differing = _differing_arrays(name, game)
         if differing:
             return False, f"differs from engine native in {', '.join(differing)}"
-        return True, f"{_ENGINE_STEPS} agent steps equal engine native's, every array"
+        return True, f"{_ENGINE_STEPS} agent steps equal engine native's, every array; {rate()}"
+
+    def rate() -> str:
+        num = _ENGINE_ENVS[name]
+        steps = figures.emulator_steps_per_second(game, name, num_envs=num)
+        return f"{steps:,.0f} agent steps/s with {num} environments"
 
     try:
         return guarded(f"engine {name}", f"train with --engine native, and {REPORT}", same)

@@ -24,7 +24,7 @@ from ..games import rom_path
 from ..memory import in_words
 from ..tables import Table
 from .advice import Advice, advice
-from .checks import Check, budget_check, engine_checks, recipe_checks
+from .checks import Check, budget_check, engine_checks, in_place_check, recipe_checks
 from .facts import facts
 
 GAME = "pong"
@@ -93,6 +93,7 @@ def _checks(options: DoctorOptions, game: str, device: Device) -> Iterator[Check
     yield budget_check(game, device)
     if has_roms and not options.quick:
         yield from engine_checks(game)
+        yield in_place_check(game, device)
 
 
 def _names() -> list[str]:

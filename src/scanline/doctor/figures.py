@@ -57,10 +57,12 @@ def copy_bytes_per_second(device: Device, num_bytes: int = 64 << 20) -> dict[str
     return {"up": num_bytes / up, "down": num_bytes / down}
 
 
-def emulator_steps_per_second(game: str, engine: str, seconds: float = 1.5) -> float:
-    """Agent steps of one engine thread, with random actions, observations and all."""
+def emulator_steps_per_second(
+    game: str, engine: str, seconds: float = 1.5, num_envs: int = 4
+) -> float:
+    """Agent steps of one engine thread, or of a device, with random actions and observations."""
     rules = protocols.get(engines.kind(engine).protocol)
-    settings = engines.EngineSettings(game=game, num_envs=4, num_threads=1, protocol=rules)
+    settings = engines.EngineSettings(game=game, num_envs=num_envs, num_threads=1, protocol=rules)
     built = engines.build(engine, settings)
     try:
         arrays = StepArrays.allocate(built.spaces, settings.num_envs)

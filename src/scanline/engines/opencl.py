@@ -19,9 +19,9 @@ import numpy as np
 from ..devices import HOST
 from ..errors import MissingPackageError, RefusedError
 from ..records import Array, Frames
+from . import launcher
 from .device import DeviceEngine, check_settings
 from .interface import Engine, EngineSettings
-from .launcher import layout_macros, sources, sources_fingerprint
 
 _VENDORS = Path("/etc/OpenCL/vendors")
 _DOUBLES = "cl_khr_fp64"
@@ -44,15 +44,17 @@ class OpenCLLauncher:
         return str(self._device.name).strip()
 
     def compile(self, cartridge: str) -> None:
-        macros = {"SCANLINE_CARTRIDGE": f"Cartridge{cartridge}", **layout_macros()}
+        if any(cartridge == of for of, _ in self._kernels):
+            return
+        macros = {"SCANLINE_CARTRIDGE": f"Cartridge{cartridge}", **launcher.layout_macros()}
         # Not all includes are found by the cache, which must not serve kernels of older sources.
         options = [
             "-cl-std=CLC++2021",
-            f"-I{sources() / 'gpu'}",
-            f"-DSOURCES={sources_fingerprint()}",
+            f"-I{launcher.sources() / 'gpu'}",
+            f"-DSOURCES={launcher.sources_fingerprint()}",
         ]
         options += [f"-D{name}={value}" for name, value in macros.items()]
-        text = (sources() / "gpu" / "kernels.cl").read_text()
+        text = (launcher.sources() / "gpu" / "kernels.cl").read_text()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # "Non-empty compiler output"
             try:
