@@ -53,8 +53,8 @@ SMALL: dict[str, Any] = {
 SEEDS = range(3)
 """Of hostile cartridges, for every type."""
 PROTOCOLS: list[dict[str, Any]] = [
-    {"autoreset": "next-step", "episode_limit_frames": 900},
-    {"protocol": "cule", "episode_limit_frames": 700},
+    {"autoreset": "next-step", "episode_limit_frames": 120},
+    {"protocol": "cule", "episode_limit_frames": 100},
     {"life_loss": "full-reset", "crop": "first-210", "pooling": "none"},
     {"life_loss": "noops-again", "frame_skip_min": 2, "frame_skip": 5, "autoreset": "next-step"},
     {"life_loss": "noop-fire-up", "fire_reset": "noop-fire-up", "sticky": 0.25},
@@ -98,7 +98,7 @@ class DeviceCase:
 
 def play(engine: str, game: str) -> list[DeviceCase]:
     other = PROTOCOLS[games.find(game).index % len(PROTOCOLS)]
-    chosen = [{"episode_limit_frames": 600}, {"protocol": "machado", "first_env_id": 7}, other]
+    chosen = [{"episode_limit_frames": 90}, {"protocol": "machado", "first_env_id": 7}, other]
     return [DeviceCase(engine=engine, game=game, options=options) for options in chosen]
 
 
@@ -112,7 +112,7 @@ def batch(engine: str, game: str) -> list[DeviceCase]:
     names = [each.id for each in games.GAMES]
     first = names.index(game)
     together = (names + names)[first : first + 8]
-    options = {"num_envs": 16, "full_action_space": True, "episode_limit_frames": 400}
+    options = {"num_envs": 16, "full_action_space": True, "episode_limit_frames": 100}
     one = DeviceCase(engine=engine, game=together, options=options, steps=100)
     return [] if first % 8 else [one]
 
@@ -278,7 +278,7 @@ def mutated(kernel: str) -> Outcome:
         assert text.count(before) == 1, f"{kernel}: {before!r} is not there once"
         (folder / "gpu" / "kernels.inc").write_text(text.replace(before, after))
         opencl.cache_clear()
-        case = DeviceCase(engine="opencl", game="pong", options={"episode_limit_frames": 200})
+        case = DeviceCase(engine="opencl", game="pong", options={"episode_limit_frames": 90})
         with patch.object(launcher, "sources", lambda: folder):
             return run(case)
 
