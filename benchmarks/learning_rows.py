@@ -36,6 +36,8 @@ README = Path(__file__).parents[1] / "README.md"
 BEGIN, END = "<!-- learning: benchmarks/learning_rows.py writes this -->\n", "<!-- /learning -->\n"
 FIGURES = ("minutes", "score", "evaluation_greedy", "evaluation_sampled", "published")
 MISSING = "A recipe of `scanline list recipes` without a line here is not run yet."
+LIMITS = {"agent_steps", "seconds", "target_score", "num_threads", "torch_threads"}
+"""Settings that are not the recipe's own: when a run ends, and on how many cores it runs."""
 Kept = dict[str, Any]
 
 
@@ -89,16 +91,26 @@ def keep(queue: Path, out: Path) -> None:
         path.write_text("".join(json.dumps(row) + "\n" for row in merged([*read(path), *new])))
 
 
+def changes(row: Kept) -> str:
+    """Settings that a row has changed, in words; empty for a run with the recipe's own."""
+    given = row.get("settings", {}).items()
+    return ", ".join(f"{name} {value}" for name, value in given if name not in LIMITS)
+
+
 def table(rows: Sequence[Kept]) -> str:
-    """Markdown: a line per recipe, game and settings, its seeds' medians."""
+    """Markdown: a line per recipe, game and settings, its seeds' medians; own settings first."""
     groups: dict[tuple[str, ...], list[Kept]] = {}
     for row in rows:
         groups.setdefault((row["recipe"], row["game"], row["settings_sha256"]), []).append(row)
-    lines = [_line(group) for group in groups.values()]
+    own = [_line(group) for group in groups.values() if not changes(group[0])]
+    other = [[*_line(g), changes(g[0])] for g in groups.values() if changes(g[0])]
     scores = ("score", "greedy", "sampled", "paper")
     columns = ("recipe", "game", "seeds", "steps", "min", *scores, "verdict")
-    title = "Runs with the recipes' own settings"
-    text = Table(title=title, columns=columns, rows=lines).markdown() + "\n\n" if lines else ""
+    tables = (
+        Table(title="Runs with the recipes' own settings", columns=columns, rows=own),
+        Table(title="Runs with other settings", columns=(*columns, "changed"), rows=other),
+    )
+    text = "".join(f"{each.markdown()}\n\n" for each in tables if each.rows)
     return f"{text}{MISSING}\n"
 
 

@@ -96,6 +96,16 @@ def test_a_row_stands_beside_the_published_score() -> None:
     )
 
 
+def test_a_row_with_other_settings_does_not_stand_among_those_with_their_own() -> None:
+    row = {"recipe": "impala", "game": "pong", "seed": 0, "settings_sha256": "", "verdict": "rises"}
+    row |= dict.fromkeys((*learning_rows().FIGURES, "agent_steps"), 1.5)
+    row |= {"settings": {"agent_steps": 9}}
+    changed = row | {"settings_sha256": "1", "settings": {"seconds": 9, "learning_rate": 0.001}}
+    own, other = learning_rows().table([row, changed]).split("Runs with other settings")
+    assert own.count("| `impala` |") == other.count("| `impala` |") == 1
+    assert "| rises | learning_rate 0.001 |" in other
+
+
 def test_readme_s_table_is_that_of_the_kept_rows() -> None:
     rows, text = learning_rows(), (ROOT / "README.md").read_text()
     kept = rows.read_all(ROOT / "benchmarks" / "results" / "learning")
