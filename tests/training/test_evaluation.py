@@ -98,7 +98,7 @@ def test_a_schedule_that_spans_the_run_is_known_in_evaluation(tmp_path: Path) ->
     steps = {"rollout_samples": 64, "decorrelation_agent_steps": 0}
     run = train("accelerated-ppo", tmp_path / "run", **steps)
     policy = scanline.load_policy(run.folder).policy
-    algorithm = policy._policy._algorithm
+    algorithm = policy._algorithm
     assert algorithm.clip_at(policy.agent_steps) == pytest.approx(
         0.2 * max(0, 1 - run.agent_steps / 400)
     )

@@ -173,7 +173,8 @@ class Progress:
         # On a device it stays there, without the graph, which would keep every activation.
         value = metric
         if isinstance(metric, Tensor):
-            value = metric.detach().item() if metric.is_cpu else metric.detach()
+            there = metric.detach()
+            value = float(there) if there.is_cpu else there
         if name.startswith("charts/"):
             self._metrics[name] = [value]
         else:
